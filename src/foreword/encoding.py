@@ -85,6 +85,20 @@ def since(text: str, *, now: float) -> float:
         raise BadRequest(f"{text[:40]!r} is not a time", hint="use 30m, 12h, 7d, 2w or 2026-01-31") from exc
 
 
+def timestamp(value: Any, *, default: float = 0.0) -> float:
+    """Return seconds from milliseconds, seconds or an ISO date; *default* where it is none of them."""
+    from datetime import UTC, datetime  # late: a hook without a worker pays for every import
+
+    try:
+        if isinstance(value, str) and not value.isdigit():
+            date = datetime.fromisoformat(value)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return default
+    return number / 1000 if number > 1e11 else max(0.0, number)
+
+
 def plural(number: int, things: str) -> str:
     """Return `1 session`, `3 memories`."""
     one = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]

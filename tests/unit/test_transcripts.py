@@ -335,6 +335,16 @@ def test_the_first_lines_tell_whose_session_it_is(tmp_path: Path) -> None:
 # ---- secrets
 
 
+def test_half_a_character_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
+    """JSON can spell half of a surrogate pair; no file can hold it."""
+    half = "x\ud83d"
+    session = Claude(ROOT).prompt(half).tool("Bash", {"command": half}, f"Exit code 1\n{half}", is_error=True)
+    codex = Codex(ROOT).prompt(half).tool("exec_command", {"cmd": half}, half)
+    found = read(session.write(tmp_path / "s.jsonl")) + read(codex.write(tmp_path / "r.jsonl"), host="codex")
+    assert {action.command or action.text for action in found} >= {"x?"}
+    assert "\\ud83d" not in repr(found)
+
+
 def test_no_secret_leaves_a_transcript(tmp_path: Path) -> None:
     session = Claude(ROOT).prompt(f"use {KEY}, <private>my birthday</private> ok").answer(f"I used {KEY}")
     session.tool("Bash", {"command": f"curl -H {KEY}"}, f"got {KEY}", {"stdout": KEY, "structuredPatch": [KEY]})

@@ -5,15 +5,14 @@ The files are the agents' own and may be gone, huge or half written: what cannot
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from foreword.agents import dict_of, text_of
+from foreword.encoding import decoded, timestamp
 
 TAIL = 256 * 1024  # bytes from the end; a turn of a hundred tool calls is shorter
 LATER = 1.0  # seconds that an agent may take to write down what its hook reported already
@@ -27,10 +26,10 @@ def codex_exit(transcript_path: str, call_id: str) -> int | None:
     if not call_id:
         return None
     for line in last_lines(transcript_path, holding=call_id):
-        payload = line.get("payload")
-        item = payload.get("item", payload) if isinstance(payload, dict) else None
+        payload = dict_of(line.get("payload"))
+        item = dict_of(payload.get("item", payload))
         # In code mode a hook gets the id of the item, which is nowhere but in its completion.
-        if isinstance(item, dict) and call_id in (item.get("call_id"), item.get("id")):
+        if call_id in (item.get("call_id"), item.get("id")):
             code = item.get("exit_code")
             ended = code if isinstance(code, int) else codex_outcome(item.get("output"))[1]
             if ended is not None:
@@ -61,25 +60,18 @@ def texts_of(content: Any) -> list[str]:
 def copilot_answer(transcript_path: str, *, before: float) -> str:
     """Return the last message of Copilot's agent until then; empty where that cannot be found."""
     for line in last_lines(transcript_path, holding='"assistant.message"'):
-        data = line.get("data")
-        if line.get("type") == "assistant.message" and isinstance(data, dict) and at(line) <= before + LATER:
-            text = data.get("content")
-            if isinstance(text, str) and text.strip():
-                return text
+        text, written = text_of(dict_of(line.get("data")), "content"), timestamp(line.get("timestamp"))
+        if line.get("type") == "assistant.message" and text.strip() and written <= before + LATER:
+            return text
     return ""
 
 
-def last_lines(path: str, *, holding: str = "") -> Iterator[dict[str, Any]]:
+def last_lines(path: str, *, holding: str = "") -> Iterator[Mapping[str, Any]]:
     """Yield the lines at the end of a transcript that hold a text, the last first; none where it is no .jsonl file."""
     sought = holding.encode(errors="replace")
     for raw in reversed(tail(path).split(b"\n")) if path.endswith(".jsonl") else ():
-        if sought in raw:
-            try:
-                line = json.loads(raw)
-            except (ValueError, RecursionError):
-                continue  # the first was cut, the last may be half written
-            if isinstance(line, dict):
-                yield line
+        if sought in raw and (line := dict_of(decoded(raw))):  # the first was cut, the last may be half written
+            yield line
 
 
 def tail(path: str) -> bytes:
@@ -92,11 +84,3 @@ def tail(path: str) -> bytes:
             return file.read(TAIL)
     except (OSError, ValueError):
         return b""
-
-
-def at(line: dict[str, Any]) -> float:
-    """Return when a line was written, as it says; 0 where it does not."""
-    try:
-        return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return 0.0

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -117,15 +116,3 @@ def safe(row: Row) -> Row:
         clean["title"] = clean["title"][:MOST_TITLE]
         clean["body"] = body if len(body) <= MOST_BODY else f"{body[:MOST_BODY]} […]"
     return replace(row, **clean)
-
-
-def timestamp(value: Any, *, default: float = 0.0) -> float:
-    """Return seconds from milliseconds, seconds or an ISO date; *default* where it is none of them."""
-    try:
-        if isinstance(value, str) and not value.isdigit():
-            date = datetime.fromisoformat(value)
-            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return default
-    return number / 1000 if number > 1e11 else max(0.0, number)

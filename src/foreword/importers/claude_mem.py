@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from foreword.encoding import plural
+from foreword.encoding import plural, timestamp
 from foreword.errors import BadRequest, StoreError
 from foreword.extract.actions import relative
-from foreword.importers import Batch, Source, timestamp
+from foreword.importers import Batch, Source
 from foreword.importers.transcripts import peek
 from foreword.models import Memory, Project
 from foreword.redact import redact_all

@@ -7,7 +7,6 @@ nothing is injected, so that a search finds it, also from an agent that does not
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -17,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foreword.encoding import plural
+from foreword.agents import dict_of
+from foreword.encoding import plural, timestamp
 from foreword.extract.text import blocks, cut, plain_line
-from foreword.importers import Batch, Source, timestamp
+from foreword.importers import Batch, Source
 from foreword.models import Memory, Project
 
 MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
@@ -271,9 +271,10 @@ def _file(root: str, path: str) -> File | None:
         return None
 
 
-def _parsed(file: File) -> dict[str, Any]:
+def _parsed(file: File) -> Mapping[str, Any]:
+    if file.path.endswith(".json"):
+        return dict_of(file.text.strip())
     try:
-        parsed = json.loads(file.text) if file.path.endswith(".json") else tomllib.loads(file.text)
+        return tomllib.loads(file.text)
     except (ValueError, RecursionError):
         return {}
-    return parsed if isinstance(parsed, dict) else {}

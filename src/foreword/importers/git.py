@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from foreword.code import git
-from foreword.encoding import plural, read_table
+from foreword.encoding import plural, read_table, timestamp
 from foreword.extract.session import memory_of_change
-from foreword.importers import Batch, Source, timestamp
+from foreword.importers import Batch, Source
 from foreword.models import Change, Memory, Project
 
 COMMITS = 50_000  # the newest of a history: ten years of a busy team, and 2 minutes

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
+from foreword.agents import dict_of
+from foreword.encoding import decoded
 from foreword.errors import BadRequest
 from foreword.importers import Batch, Source
 from foreword.models import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Link, Memory, Project, Session
@@ -130,7 +130,7 @@ class Jsonl(Source):
             try:
                 read = _row(raw)
                 done += 1
-            except (BadLine, RecursionError) as exc:
+            except BadLine as exc:
                 problems.append(f"line {number}: {exc}")
                 continue
             row = read if self.options.get("all") else _moved(read, origin, project)
@@ -187,12 +187,10 @@ def _moved(row: Row, origin: str, project: Project) -> Row | None:
 # ---- lines
 
 
-def _header(raw: bytes) -> dict[str, Any]:
+def _header(raw: bytes) -> Mapping[str, Any]:
     """Return the first line; BadRequest where it is no header of an export."""
-    header: Any = None
-    with suppress(ValueError, RecursionError):
-        header = json.loads(raw)
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    header = dict_of(decoded(raw))
+    if header.get("format") != FORMAT:
         raise BadRequest("this is no export: its first line is no header", hint="`foreword export FILE` writes one")
     if header.get("version") != VERSION:
         message = f"this export is of version {header.get('version')!r}, this Foreword reads {VERSION}"
@@ -202,13 +200,10 @@ def _header(raw: bytes) -> dict[str, Any]:
 
 def _row(raw: bytes) -> Row:
     """Return the row of a line; BadLine where it is none."""
-    try:
-        line = json.loads(raw)
-    except (ValueError, RecursionError) as exc:
-        raise BadLine(f"no JSON, or longer than {MOST_LINE:,} bytes") from exc
-    part = next(iter(line), "") if isinstance(line, dict) else ""
+    line = dict_of(decoded(raw))
+    part = next(iter(line), "")
     if part not in PARTS or len(line) > 1 or not isinstance(line[part], dict):
-        raise BadLine("no row of an export")
+        raise BadLine("no row of an export" if line else f"no JSON object, or longer than {MOST_LINE:,} bytes")
     values = line[part]
     for name in ("superseded_by", "source", "target"):  # another store has other ids
         if values.get(f"{name}_uid"):

@@ -18,17 +18,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foreword.agents import text_of
+from foreword.agents import dict_of, text_of
 from foreword.agents.transcript_tail import codex_outcome, texts_of
 from foreword.code.diff import changes
-from foreword.encoding import decoded, loads, plural
-from foreword.errors import BadPayload
+from foreword.encoding import decoded, plural, timestamp
 from foreword.extract.actions import NON_USER_SOURCES, Action, ToolUse, own_words, tool_action
 from foreword.extract.session import extract_session
-from foreword.importers import Batch, Source, timestamp
+from foreword.importers import Batch, Source
 from foreword.models import Project, Session
 from foreword.redact import redact, redact_all, shorten
 from foreword.redact.files import denied
+from foreword.store.sql import as_json
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
 LABELS = {"claude-code": "Claude Code", "codex": "Codex"}
@@ -173,21 +173,24 @@ def _read(
         yield from [reader.tool_use(id, output="", failed=None) for id in list(reader.calls)]  # without a result
 
 
-def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterator[dict[str, Any]]:
+def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a file, line by line, no further than *most* bytes."""
     with open(path, "rb") as file:
         while (not most or file.tell() < most) and (raw := file.readline(MOST_LINE)):
-            found = None
-            if len(raw) < MOST_LINE:
-                with suppress(BadPayload):
-                    found = loads(decoded(raw))
-            else:
+            if len(raw) == MOST_LINE:
                 while (rest := file.readline(TEXT)) and not rest.endswith(b"\n"):
                     pass
-            if isinstance(found, dict):
-                yield found
-            elif raw.strip() and bad is not None:
+            elif line := _object(decoded(raw)):
+                yield line
+                continue
+            if raw.strip() and bad is not None:
                 bad.append(file.tell())
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """Return a JSON object; half of a surrogate pair, which JSON can spell and no file can hold, is replaced."""
+    parsed = dict_of(text)
+    return dict_of(as_json(parsed)) if "\\ud" in text.lower() else parsed
 
 
 class _Reader:
@@ -309,9 +312,8 @@ class _Codex(_Reader):
             names = ("type", "role", "call_id", "id", "name", "action", "arguments", "input", "output", "content")
             kept = {name: payload.get(name) for name in names}
             for name, value in kept.items():
-                if isinstance(value, str) and value.startswith("{"):  # JSON in a text: each of its texts is redacted
-                    with suppress(BadPayload):
-                        kept[name] = loads(value)
+                if isinstance(value, str):  # JSON in a text: each of its texts is redacted
+                    kept[name] = _object(value) or value
                 elif name in ("content", "output") and isinstance(value, list):  # without pictures
                     kept[name] = [{"text": text} for text in texts_of(value)]
             yield from self._item(redact_all(kept))
