@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from foreword import models
+from foreword.encoding import did_you_mean
 from foreword.errors import BadConfig, ForewordError
 from foreword.layout import LAYOUT, TriggerLayout, merge_layout, shorten
 from foreword.models import POSTINGS
@@ -183,14 +184,11 @@ def load_synonyms(home: Home) -> tuple[Mapping[str, tuple[str, ...]], tuple[str,
 
 def find_setting(name: str) -> Setting:
     """Return the setting of a name; BadConfig where there is none."""
-    for setting in SETTINGS:
-        if setting.name == name:
-            return setting
-    from difflib import get_close_matches  # late: a hook without a worker pays for every import
-
-    near = get_close_matches(name, [setting.name for setting in SETTINGS], n=1)
-    hint = f"did you mean `{near[0]}`?" if near else "`foreword config` lists the settings"
-    raise BadConfig(f"{shorten(name)} is not a setting", hint=hint)
+    by_name = {setting.name: setting for setting in SETTINGS}
+    if name not in by_name:
+        hint = did_you_mean(name, by_name, otherwise="`foreword config` lists the settings")
+        raise BadConfig(f"{shorten(name)} is not a setting", hint=hint)
+    return by_name[name]
 
 
 def check(setting: Setting, value: object) -> object:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from foreword.errors import BadPayload, BadRequest
@@ -97,6 +98,16 @@ def timestamp(value: Any, *, default: float = 0.0) -> float:
     except (TypeError, ValueError, OverflowError):
         return default
     return number / 1000 if number > 1e11 else max(0.0, number)
+
+
+def did_you_mean(name: str, names: Iterable[str], *, otherwise: str) -> str:
+    """Return a hint with the name that a mistyped or incomplete *name* means, or *otherwise*."""
+    from difflib import get_close_matches  # late: a hook without a worker pays for every import
+
+    word, known = name.strip().lower(), list(names)
+    longer = [each for each in known if len(word) > 2 and word in each][:3]
+    close = get_close_matches(word, known, n=1) or longer
+    return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else otherwise
 
 
 def plural(number: int, things: str) -> str:

@@ -13,8 +13,9 @@ import typer
 from foreword.agents import AGENTS
 from foreword.cli import output
 from foreword.cli.connection import this_home
-from foreword.cli.options import DryRun, Yes, did_you_mean
+from foreword.cli.options import DryRun, Yes
 from foreword.config import load
+from foreword.encoding import did_you_mean
 from foreword.errors import ForewordError
 from foreword.hook.build import refresh
 from foreword.redact import redact

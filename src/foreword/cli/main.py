@@ -14,8 +14,7 @@ from typer.core import TyperGroup
 
 from foreword import __version__
 from foreword.cli import demo, doctor, edit, install, maintenance, memories, output, search, settings, transfer, worker
-from foreword.cli.options import did_you_mean
-from foreword.encoding import read_table
+from foreword.encoding import did_you_mean, read_table
 from foreword.errors import ForewordError
 
 ABOUT = """Memory for coding agents.

@@ -11,8 +11,8 @@ import typer
 from foreword.agents import calling_agent
 from foreword.cli import output
 from foreword.cli.connection import connect, folder, full_id, refuse_agents, route
-from foreword.cli.options import Files, Json, Project, Scope, did_you_mean
-from foreword.encoding import read_table
+from foreword.cli.options import Files, Json, Project, Scope
+from foreword.encoding import did_you_mean, read_table
 from foreword.redact import redact_all
 
 KINDS = dict(line.split(": ", 1) for line in read_table(__file__, "kinds.txt"))

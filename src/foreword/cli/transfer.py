@@ -17,9 +17,9 @@ from foreword import __version__
 from foreword.capture.parse import project_at
 from foreword.cli import output
 from foreword.cli.connection import LONG, connect, folder, post_long, refuse_agents, this_home
-from foreword.cli.options import Json, Project, Yes, did_you_mean
+from foreword.cli.options import Json, Project, Yes
 from foreword.config import load
-from foreword.encoding import plural, sized
+from foreword.encoding import did_you_mean, plural, sized
 from foreword.errors import BadRequest, WorkerError
 from foreword.models import Project as ProjectModel
 from foreword.paths import replacing
