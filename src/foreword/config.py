@@ -170,7 +170,8 @@ def load(home: Home, environ: Mapping[str, str]) -> Loaded:
 
 def load_synonyms(home: Home) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
     """Return each word with its synonyms, the user's lines in the place of ours, and what is wrong with the file."""
-    words = {word: _synonyms(word, them) for word, them in tomllib.loads(PACKAGED_SYNONYMS.read_text("utf-8")).items()}
+    packaged = tomllib.loads(PACKAGED_SYNONYMS.read_text("utf-8"))
+    words = {word: _synonyms(word, others) for word, others in packaged.items()}
     table, _, problem = _read(home.synonyms)
     problems = [problem] if problem else []
     for word, value in table.items():
@@ -179,7 +180,7 @@ def load_synonyms(home: Home) -> tuple[Mapping[str, tuple[str, ...]], tuple[str,
         except BadConfig as exc:
             problems.append(f"{home.synonyms}: {exc}; {exc.hint}")
     # With an empty list a user takes one of our words out.
-    return {word: others for word, others in words.items() if others}, tuple(problems)
+    return {word: value for word, value in words.items() if value}, tuple(problems)
 
 
 def find_setting(name: str) -> Setting:
@@ -199,20 +200,20 @@ def check(setting: Setting, value: object) -> object:
             return value
         # The value may be the key itself: do not repeat it.
         raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}", hint="keys stay in the environment")
-    good = False
+    is_valid = False
     if kind in ("int", "float") and type(value) in (int, float):  # not isinstance: true is an int to Python
         number: Any = value
-        good = setting.between[0] <= number <= setting.between[1] and (kind == "float" or isinstance(number, int))
-        value = float(number) if kind == "float" and good else value
+        is_valid = setting.between[0] <= number <= setting.between[1] and (kind == "float" or isinstance(number, int))
+        value = float(number) if kind == "float" and is_valid else value
     elif kind in ("bool", "str"):
-        good = isinstance(value, bool) if kind == "bool" else value in setting.choices
+        is_valid = isinstance(value, bool) if kind == "bool" else value in setting.choices
     elif isinstance(value, list):
         texts = [each for each in value if isinstance(each, str) and each.isprintable() and each.strip() == each]
         if kind == "list":  # a relative folder would be another project in every folder; a key never begins with a dot
-            good = texts == value and all(each[:1] not in ("", ".") for each in texts)
+            is_valid = texts == value and all(each[:1] not in ("", ".") for each in texts)
         else:  # `*` alone would hide every file
-            good = texts == value and all(len(each.strip("*/.")) > 1 for each in texts)
-    if good:
+            is_valid = texts == value and all(len(each.strip("*/.")) > 1 for each in texts)
+    if is_valid:
         return tuple(value) if isinstance(value, list) else value
     hint = f"the default is {default_shown(setting)}"
     raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}, not {shorten(value)}", hint=hint)
@@ -320,13 +321,13 @@ def change(home: Home, name: str, raw_value: str) -> None:
 def unset(home: Home, name: str) -> bool:
     """Remove one name from the file, so that the default counts again; False when it was not there."""
     path = name.split(".")
-    found: Any = _editable(home)
+    value: Any = _editable(home)
     for each in path:
-        if not isinstance(found, dict) or each not in found:
+        if not isinstance(value, dict) or each not in value:
             if path[0] != "layout":
                 find_setting(name)
             return False
-        found = found[each]
+        value = value[each]
     _edit(home, path, None)
     return True
 
@@ -350,10 +351,10 @@ def _edit(home: Home, path: list[str], value: object) -> None:
         _set(document, path, value)
         text = tomlkit.dumps(document)
         # tomlkit keeps comments but has its own idea of TOML: check that the text means what was wanted, and no more.
-        same = tomllib.loads(text) == expected
+        is_exact = tomllib.loads(text) == expected
     except (TOMLKitError, ValueError, RecursionError):
-        same = False
-    if not same:
+        is_exact = False
+    if not is_exact:
         message = f"cannot edit {home.config} without changing more than this setting"
         raise BadConfig(message, hint="make this change in your editor")
     real = os.path.realpath(home.config)  # the user's link to their dotfiles stays a link

@@ -80,10 +80,10 @@ def full_id(client: Client, id: str) -> str:
     """Return the id of a memory or injection that begins with *id*; one that is not known is returned as it is."""
     if len(id) >= (INJECTION_ID if id.startswith("inj-") else MEMORY_ID):
         return id
-    found: list[str] = client.get("/api/ids", prefix=id)["ids"]
-    if len(found) > 1:
-        raise BadRequest(f"several ids begin with {id!r}", hint=f"one of {', '.join(found)}")
-    return found[0] if found else id
+    matches: list[str] = client.get("/api/ids", prefix=id)["ids"]
+    if len(matches) > 1:
+        raise BadRequest(f"several ids begin with {id!r}", hint=f"one of {', '.join(matches)}")
+    return matches[0] if matches else id
 
 
 def refuse_agents() -> None:

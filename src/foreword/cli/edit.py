@@ -111,7 +111,7 @@ def supersede(
     refuse_agents()
     client = connect()
     answer = client.post("/api/supersede", {"old": full_id(client, old), "new": full_id(client, new)})
-    _print_change(answer, f"supersedes {answer['memory']['id']}", of="by")
+    _print_change(answer, f"supersedes {answer['memory']['id']}", changed="by")
 
 
 def undo(
@@ -156,25 +156,25 @@ def log(
         output.remark("no entries since then" if since else "no entries yet")
 
 
-def _decide(what: str, id: str, **more: Any) -> None:
+def _decide(decision: str, id: str, **options: Any) -> None:
     refuse_agents()
     client = connect()
-    answer = client.post("/api/review", {"do": what, "id": full_id(client, id), **more})
+    answer = client.post("/api/review", {"do": decision, "id": full_id(client, id), **options})
     memory = answer["memory"]
     done = f"stored for {memory['scope']}" if memory["status"] == "active" else memory["status"]
     _print_change(answer, done)
 
 
-def _print_change(answer: dict[str, Any], done: str, *, of: str = "memory") -> None:
+def _print_change(answer: dict[str, Any], outcome: str, *, changed: str = "memory") -> None:
     """Print the memory that a change concerns, what was done, and how to take it back."""
-    output.write(output.memory_line(answer[of]))
-    output.remark(f"{done}; `foreword undo {answer['entry']['number']}` takes it back")
+    output.write(output.memory_line(answer[changed]))
+    output.remark(f"{outcome}; `foreword undo {answer['entry']['number']}` takes it back")
 
 
 def _print_entries(entries: Iterable[dict[str, Any]]) -> None:
     """Print each entry in a line: when, its number, who, what, which memories, why, and whether it was undone."""
-    for each in entries:
-        about = ": ".join(filter(None, (each["about"], each["why"])))
-        notes = "; ".join(filter(None, (each["run"], f"undone by {each['undone']}" if each["undone"] else "")))
-        head = f"{output.local_time(each['at'])}  {each['number']:>4}  {each['who']:<12}  {each['done']:<12}"
+    for entry in entries:
+        about = ": ".join(filter(None, (entry["about"], entry["why"])))
+        notes = "; ".join(filter(None, (entry["run"], f"undone by {entry['undone']}" if entry["undone"] else "")))
+        head = f"{output.local_time(entry['at'])}  {entry['number']:>4}  {entry['who']:<12}  {entry['done']:<12}"
         output.write(f"{head}  {about}{f'  ({notes})' if notes else ''}")

@@ -63,9 +63,9 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
         _ask(plan, _print_prune_plan, "Delete it? This cannot be undone.", dry_run=dry_run, json=json)
     answer = post_long("/api/prune", {}, doing="deleting")
     output.exit_with_json(answer, enabled=json)
-    gone = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
+    deleted = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
     freed = f"; the file is {sized(answer['freed'])} smaller" if answer["freed"] > 0 else ""
-    output.write(f"deleted: {gone}{freed}")
+    output.write(f"deleted: {deleted}{freed}")
 
 
 def forget(
@@ -180,8 +180,8 @@ def _print_forget_plan(plan: dict[str, Any]) -> None:
     output.table(_rows(plan["tables"], "to delete"), headings=("where", "what"))
     for each in plan["memories"][:MAX_TITLES]:
         output.write(f"  {output.memory_line(each)}")
-    if more := len(plan["memories"][MAX_TITLES:]):
-        output.write(f"  … and {more:,} more memories")
+    if others := len(plan["memories"][MAX_TITLES:]):
+        output.write(f"  … and {others:,} more memories")
     output.write("Verbatim copies of their sentences become [forgotten] everywhere else.")
     if plan["backups"]:
         output.write(f"Also removed from these backups: {', '.join(plan['backups'])}")

@@ -99,13 +99,13 @@ def show(
 ) -> None:
     """Show memories in full."""
     client = connect()
-    found = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
+    answers = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
     output.exit_with_json(
-        {"memories": [{name: each[name] for name in ("memory", "links")} for each in found]}, enabled=json
+        {"memories": [{name: each[name] for name in ("memory", "links")} for each in answers]}, enabled=json
     )
-    for each in found:
+    for each in answers:
         _print_memory(each["memory"], links=each["links"])
-        output.write("") if each is not found[-1] else None
+        output.write("") if each is not answers[-1] else None
 
 
 @goal_app.callback()

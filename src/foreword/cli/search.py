@@ -137,7 +137,7 @@ def sessions(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A session, or the beginning of its id.")] = "",
     *,
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of sessions.")] = 20,
-    all: AllProjects = False,
+    everything: AllProjects = False,
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -152,7 +152,7 @@ def sessions(
         output.exit_with_json(story, enabled=json)
         _print_story(story)
         return
-    answer = client.get("/api/sessions", project_path="" if all else folder(project), limit=limit)
+    answer = client.get("/api/sessions", project_path="" if everything else folder(project), limit=limit)
     output.exit_with_json({"sessions": answer["sessions"]}, enabled=json)
     for session in answer["sessions"]:
         about = f"{output.age(session['last'])}, {session['host']}, {plural(session['events'], 'events')}"
@@ -179,10 +179,10 @@ def graph(
         _print_calls(calls, folder(project), json=json)
         return
     client = connect()
-    found = client.get(route("/api/memories", full_id(client, id)), full=1)
-    output.exit_with_json({name: found[name] for name in ("memory", "links")}, enabled=json)
-    output.write(f"[{found['memory']['kind']}] {_titled(found['memory'])}")
-    for link in found["links"]:
+    answer = client.get(route("/api/memories", full_id(client, id)), full=1)
+    output.exit_with_json({name: answer[name] for name in ("memory", "links")}, enabled=json)
+    output.write(f"[{answer['memory']['kind']}] {_titled(answer['memory'])}")
+    for link in answer["links"]:
         arrow = f"{link['relation']} ->" if link["forth"] else f"<- {link['relation']}"
         output.write(f"  {arrow} [{link['kind']}] {_titled(link)}")
 

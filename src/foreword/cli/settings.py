@@ -200,9 +200,9 @@ def merge(
     refuse_agents()
     client = connect(seconds=LONG)
     if not yes:
-        has = client.get("/api/project", of=_name_or_folder(other))
-        counts = f"{plural(has['memories'], 'memories')} and {plural(has['sessions'], 'sessions')}"
-        output.confirm(f"Move all of {has['key']} here ({counts})? This cannot be undone.")
+        contents = client.get("/api/project", of=_name_or_folder(other))
+        counts = f"{plural(contents['memories'], 'memories')} and {plural(contents['sessions'], 'sessions')}"
+        output.confirm(f"Move all of {contents['key']} here ({counts})? This cannot be undone.")
     answer = client.post("/api/project/merge", {"other": _name_or_folder(other), "project_path": folder(into)})
     rows = ", ".join(f"{count:,} {table}" for table, count in answer["rows"].items() if count and table != "log")
     output.write(f"{answer['from']} -> {answer['into']}: {rows or 'nothing was stored there'}")

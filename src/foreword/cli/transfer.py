@@ -57,17 +57,17 @@ def init(
         raise BadRequest(f"unknown tool {unknown[0]!r}", hint=hint)
     project, settings = project_at(root), load(this_home(), os.environ).settings
     refuse_where_off(project, choices=chosen(settings), environ=os.environ)  # before anything is asked
-    found = offers(project, os.environ)
-    sources = [name for name in found if name not in OPT_IN or name in also]
+    offered = offers(project, os.environ)
+    sources = [name for name in offered if name not in OPT_IN or name in also]
     if json and not yes:
-        offered = [{"source": name, "about": about} for name, about in found.items()]
-        output.write_json({"project": project.key, "name": project.name, "offers": offered, "taken": []})
+        rows = [{"source": name, "about": about} for name, about in offered.items()]
+        output.write_json({"project": project.key, "name": project.name, "offers": rows, "taken": []})
         return
     if not json:
         output.write(f"{project.name} ({project.key})")
-        output.fields([(name, found[name]) for name in sources])
-        for name in found.keys() - set(sources):
-            output.write(f"{name} is here too ({found[name]}): foreword init --with {name} imports it")
+        output.fields([(name, offered[name]) for name in sources])
+        for name in offered.keys() - set(sources):
+            output.write(f"{name} is here too ({offered[name]}): foreword init --with {name} imports it")
     if not sources:
         output.remark(f"nothing to import in {root}; `foreword add` remembers what you type")
         return
@@ -173,14 +173,15 @@ def restore(
     if not yes:
         what = "what can be read of it" if salvage and not file else file or "the newest copy"
         output.confirm(f"Replace the database by {what}? It is kept in the backups folder")
-    done = post_long("/api/restore", {"file": file and folder(file), "salvage": salvage}, doing="restoring")
-    output.exit_with_json(done, enabled=json)
-    before = f", {done['memories_before']:,} memories before" if done["memories_before"] is not None else ""
-    output.write(f"restored from {done['file']}: {_rows_of(done)}{before}")
-    output.write(f"{plural(done['taken_over'], 'events')} taken over; what was replaced is {done['replaced']}")
-    output.warn([f"the other events wait: {done['waiting']}"] if done["waiting"] else [])
-    output.warn(f"{rows:,} rows of {table} could not be read" for table, rows in done["unreadable"].items())
-    _print_losses(done["losses"])
+    restored = post_long("/api/restore", {"file": file and folder(file), "salvage": salvage}, doing="restoring")
+    output.exit_with_json(restored, enabled=json)
+    before = restored["memories_before"]
+    added = f", {before:,} memories before" if before is not None else ""
+    output.write(f"restored from {restored['file']}: {_rows_of(restored)}{added}")
+    output.write(f"{plural(restored['taken_over'], 'events')} taken over; what was replaced is {restored['replaced']}")
+    output.warn([f"the other events wait: {restored['waiting']}"] if restored["waiting"] else [])
+    output.warn(f"{rows:,} rows of {table} could not be read" for table, rows in restored["unreadable"].items())
+    _print_losses(restored["losses"])
 
 
 def verify(
@@ -221,27 +222,27 @@ def _import(
     request = {"sources": list(sources), "project_path": path, "options": options, "environ": environ}
     started = connect().post("/api/imports", request)["import"]
     try:
-        done = _watch(started)
+        ended = _watch(started)
     except KeyboardInterrupt:
         output.remark("\nthe worker continues in the background; run the same command again to see its progress")
         raise typer.Exit(130) from None
     if json:
-        output.write_json(done)
+        output.write_json(ended)
     else:
         kinds: Counter[str] = Counter()
-        for source in done["sources"]:
+        for source in ended["sources"]:
             kinds.update(source["kinds"])
-        known, forgotten = (sum(source[name] for source in done["sources"]) for name in ("known", "forgotten"))
-        took = output.duration((done["ended"] or time.time()) - done["since"])
+        known, forgotten = (sum(source[name] for source in ended["sources"]) for name in ("known", "forgotten"))
+        duration = output.duration((ended["ended"] or time.time()) - ended["since"])
         if kinds:
-            output.write(f"Learned about {project.name} in {took}: {_listed(kinds)}.")
+            output.write(f"Learned about {project.name} in {duration}: {_listed(kinds)}.")
         else:
             output.write(f"Nothing new about {project.name}{f': {known:,} are known already' if known else ''}.")
         if forgotten:
             output.write(f"{forgotten:,} skipped, because you had forgotten {'it' if forgotten == 1 else 'them'}.")
-        for source in done["sources"]:
+        for source in ended["sources"]:
             output.warn(f"{source['source']}: {problem}" for problem in source["problems"])
-    if done["state"] == "failed":
+    if ended["state"] == "failed":
         raise typer.Exit(1)
 
 
@@ -272,12 +273,12 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(plural(count, plurals.get(name, f"{name}s")) for name, count in largest if count)
 
 
-def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> Counter[str]:
+def _write_export(file: IO[bytes], client: Client, where: dict[str, Any]) -> Counter[str]:
     """Write the header and every row after those it refers to; return how many there are of each part."""
     project = client.get("/api/export", part="session", **where)["project"]  # empty for all projects
     keys = [project] if project else [each["key"] for each in client.get("/api/projects")["projects"]]
     header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time(), "project": project}
-    out.write(jsonlib.dumps(header).encode() + b"\n")
+    file.write(jsonlib.dumps(header).encode() + b"\n")
     counts: Counter[str] = Counter()
     for part, of in (("session", ""), ("memory", ""), *(("change", key) for key in keys), ("link", "")):
         after = -1
@@ -285,7 +286,7 @@ def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> Coun
             page = client.get("/api/export", part=part, of=of, after=max(after, 0), **where)
             for row in page["rows"]:
                 line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
-                out.write(line.encode("utf-8", "replace") + b"\n")
+                file.write(line.encode("utf-8", "replace") + b"\n")
             counts[part] += len(page["rows"])
             after = page["next"]
     return counts

@@ -89,11 +89,11 @@ def find(name: str, *more: Any, **named: Any) -> Source:
 
 def offers(project: Project, environ: Mapping[str, str]) -> dict[str, str]:
     """Return what `init` can import here, by source; one that cannot be read offers nothing."""
-    found = {}
+    offered = {}
     for name in SOURCES:
         with suppress(ForewordError, OSError):
-            found[name] = find(name, environ=environ).offer(project)
-    return {name: about for name, about in found.items() if about}
+            offered[name] = find(name, environ=environ).offer(project)
+    return {name: about for name, about in offered.items() if about}
 
 
 def refuse_where_off(project: Project, *, choices: Mapping[str, Any], environ: Mapping[str, str]) -> None:

@@ -53,9 +53,9 @@ class _Database(Source):
 
     def read(self, project: Project) -> Iterator[Batch]:
         rows, done = self._rows(project), 0
-        while some := list(islice(rows, BATCH)):
-            done += len(some)
-            memories = (_memory(row, source=self.name, project=project) for row in some)
+        while page := list(islice(rows, BATCH)):
+            done += len(page)
+            memories = (_memory(row, source=self.name, project=project) for row in page)
             yield Batch(tuple(each for each in memories if each.title), done=done)
 
     def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
@@ -68,11 +68,11 @@ class ClaudeMem(_Database):
     def offer(self, project: Project) -> str:
         """Count the rows of this project; where there are none, those that only have its name."""
         folder = os.path.basename(project.root)
-        if (found := super().offer(project)) or self.options.get("project_name"):
-            return found
-        maybe = sum(1 for _ in ClaudeMem(self.name, {"project_name": folder}, self.environ)._rows(project))
-        about = f"{maybe:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
-        return about if maybe else ""
+        if (offered := super().offer(project)) or self.options.get("project_name"):
+            return offered
+        unassigned = sum(1 for _ in ClaudeMem(self.name, {"project_name": folder}, self.environ)._rows(project))
+        about = f"{unassigned:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
+        return about if unassigned else ""
 
     def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
         environ = self.environ
@@ -87,7 +87,7 @@ class ClaudeMem(_Database):
         for row in _read(path, [ROWS.format(table=table) for table in TABLES]):
             session = row["session"]
             if session in transcripts and session not in keys:
-                cwd = peek(transcripts[session], host="claude-code")[1]
+                cwd = peek(transcripts[session], agent="claude-code")[1]
                 keys[session] = self.key_of(cwd) if cwd else ""
             if (keys.get(session) or row["project"]) in (project.key, name):
                 yield row
@@ -110,9 +110,9 @@ def _read(path: Path, queries: list[str]) -> Iterator[Mapping[str, Any]]:
     if not path.is_file():
         return
     # At rest it is opened as immutable: as usual, SQLite would leave two files beside it.
-    how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
+    mode = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE)) as db:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=PATIENCE)) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             db.row_factory = lambda cursor, row: dict(zip([each[0] for each in cursor.description], row, strict=True))
             for query in queries:
@@ -172,8 +172,8 @@ def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
     detail |= {"investigated": _text(row, "investigated"), "decisions": _several(row, "key_decisions")}
     title = (detail["request"] or _text(row, "summary") or detail["done"]).partition("\n")[0]
     body = "\n".join(filter(None, (_text(row, "summary"), _text(row, "notes"))))
-    kept = {name: each for name, each in detail.items() if each}
-    return {"kind": "summary", "title": title[:TITLE], "body": body, "detail": kept}
+    filled = {name: each for name, each in detail.items() if each}
+    return {"kind": "summary", "title": title[:TITLE], "body": body, "detail": filled}
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:
@@ -185,8 +185,8 @@ def _several(row: Mapping[str, Any], name: str) -> list[str]:
     """Return a list of texts, which is stored as JSON."""
     value = row.get(name)
     try:
-        found = json.loads(value) if isinstance(value, str) else []
+        parsed = json.loads(value) if isinstance(value, str) else []
     except (ValueError, RecursionError):
-        found = [value]
-    items = found if isinstance(found, list) else [found]
+        parsed = [value]
+    items = parsed if isinstance(parsed, list) else [parsed]
     return [each.strip() for each in items if isinstance(each, str) and each.strip()]

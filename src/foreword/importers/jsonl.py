@@ -57,20 +57,20 @@ def export_rows(
 
     def uids(ids: list[str]) -> dict[str, str]:
         """Return the uids of memories by id, without those of other projects."""
-        found = store.memories.get(ids)
+        memories = store.memories.get(ids)
         others = [
-            each for each in found if project and each.scope.startswith("project:") and each.scope != project.scope
+            each for each in memories if project and each.scope.startswith("project:") and each.scope != project.scope
         ]
-        return {each.id: each.uid for each in found if each not in others}
+        return {each.id: each.uid for each in memories if each not in others}
 
     if part == "memory":
-        by = uids([memory.superseded_by for _, memory in page])
+        uid_of = uids([memory.superseded_by for _, memory in page])
         return [
             {
                 **vars(memory),
                 "detail": dict(memory.detail),
-                "superseded_by": memory.superseded_by if memory.superseded_by in by else "",
-                "superseded_by_uid": by.get(memory.superseded_by, ""),
+                "superseded_by": memory.superseded_by if memory.superseded_by in uid_of else "",
+                "superseded_by_uid": uid_of.get(memory.superseded_by, ""),
             }
             for _, memory in page
         ], following
@@ -121,35 +121,35 @@ class Jsonl(Source):
         if not origin:
             raise BadRequest("only an export of one project can be mapped to another", hint="use --all, without --as")
         problems: list[str] = []
-        held: list[Row] = []
-        later: list[Row] = []
-        done = others = 0
+        rows: list[Row] = []
+        last_rows: list[Row] = []
+        done = skipped = 0
         for number, raw in enumerate(lines, 1):
             if not raw.strip() or number == 1:
                 continue
             try:
-                read = _row(raw)
+                parsed = _row(raw)
                 done += 1
             except BadLine as exc:
                 problems.append(f"line {number}: {exc}")
                 continue
-            row = read if self.options.get("all") else _moved(read, origin, project)
+            row = parsed if self.options.get("all") else _moved(parsed, origin, project)
             if row is None:
-                others += 1
+                skipped += 1
             else:
                 is_last = isinstance(row, Link) or (isinstance(row, Memory) and row.superseded_by)
-                (later if is_last else held).append(row)
-            if len(held) >= BATCH or isinstance(row, Session):
-                yield _batch(held, done)
-                held = []
-        yield _batch(held, done)
+                (last_rows if is_last else rows).append(row)
+            if len(rows) >= BATCH or isinstance(row, Session):
+                yield _batch(rows, done)
+                rows = []
+        yield _batch(rows, done)
         # What supersedes is newer than what it supersedes: from the end, each finds its successor there.
-        later.reverse()
-        later.sort(key=lambda row: isinstance(row, Link))
-        for start in range(0, len(later), BATCH):
-            yield _batch(later[start : start + BATCH], done)
-        if others:
-            problems.append(f"{others} rows of other projects were skipped; --all takes them")
+        last_rows.reverse()
+        last_rows.sort(key=lambda row: isinstance(row, Link))
+        for start in range(0, len(last_rows), BATCH):
+            yield _batch(last_rows[start : start + BATCH], done)
+        if skipped:
+            problems.append(f"{skipped} rows of other projects were skipped; --all takes them")
         yield Batch(done=done, total=done, problems=tuple(problems))
 
 

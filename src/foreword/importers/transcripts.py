@@ -81,7 +81,7 @@ class Transcripts(Source):
         is_here = cache(lambda cwd: cwd == file.cwd or self.key_of(cwd) == project.key)
 
         def timed() -> Iterator[Action]:
-            for action in actions(file.path, host=self.name, root=project.root, here=is_here, seen=seen, bad=bad):
+            for action in actions(file.path, agent=self.name, root=project.root, here=is_here, seen=seen, bad=bad):
                 times.append(action.at)
                 yield action
 
@@ -109,27 +109,27 @@ class Transcripts(Source):
         variable, folder, pattern = FILES[self.name]
         paths = Path(self.environ.get(variable) or Path(self.environ.get("HOME", "/")) / folder).glob(pattern)
         key_of = cache(self.key_of)
-        found = []
+        transcripts = []
         for path in paths:
             with suppress(OSError):  # gone since it was listed
-                session, cwd = peek(str(path), host=self.name)
+                session, cwd = peek(str(path), agent=self.name)
                 # Older versions wrote a file for each sub-agent.
                 if cwd and not path.name.startswith("agent-") and key_of(cwd) == project.key:
-                    found.append(Transcript(path.stat().st_mtime, str(path), session, cwd))
-        return sorted(found)
+                    transcripts.append(Transcript(path.stat().st_mtime, str(path), session, cwd))
+        return sorted(transcripts)
 
 
-def peek(path: str, *, host: str) -> tuple[str, str]:
+def peek(path: str, *, agent: str) -> tuple[str, str]:
     """Return the id and the folder of a file's session, from its first lines; no folder for a sub-agent's."""
     session = os.path.basename(path).removesuffix(".jsonl")
-    for line in _lines(path, most=HEAD_BYTES):
+    for line in _lines(path, max_bytes=HEAD_BYTES):
         payload = line.get("payload")
-        if host == "codex" and isinstance(payload, dict) and line.get("type") == "session_meta":
+        if agent == "codex" and isinstance(payload, dict) and line.get("type") == "session_meta":
             source = payload.get("source")
             is_inner = isinstance(source, dict) and "subagent" in source
             cwd = "" if is_inner else text_of(payload, "cwd")
             return text_of(payload, "id", "session_id") or session, cwd
-        if host != "codex" and (cwd := text_of(line, "cwd")):
+        if agent != "codex" and (cwd := text_of(line, "cwd")):
             return session, cwd
     return session, ""
 
@@ -137,7 +137,7 @@ def peek(path: str, *, host: str) -> tuple[str, str]:
 def actions(
     path: str,
     *,
-    host: str,
+    agent: str,
     root: str,
     here: Callable[[str], bool] = lambda _cwd: True,
     seen: set[str] | None = None,
@@ -149,7 +149,7 @@ def actions(
     *bad* gets the places of lines that cannot be read.
     """
     seen, last = set() if seen is None else seen, -1.0
-    for action in _read(_Claude(root) if host == "claude-code" else _Codex(root), path, here=here, bad=bad):
+    for action in _read(_Claude(root) if agent == "claude-code" else _Codex(root), path, here=here, bad=bad):
         key = _digest(action.kind, action.id, action.text, action.command)
         if action.id and key in seen:
             continue
@@ -166,17 +166,17 @@ def _read(
     reader: _Claude | _Codex, path: str, *, here: Callable[[str], bool], bad: list[int] | None
 ) -> Iterator[Action]:
     for line in _lines(path, bad=bad):
-        found = list(reader.read(line))  # also of a line from elsewhere: its call may have been made here
+        read = list(reader.read(line))  # also of a line from elsewhere: its call may have been made here
         if not reader.cwd or here(reader.cwd):
-            yield from found
+            yield from read
     if not reader.cwd or here(reader.cwd):
         yield from [reader.tool_use(id, output="", failed=None) for id in list(reader.calls)]  # without a result
 
 
-def _lines(path: str, *, most: int = 0, bad: list[int] | None = None) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a file, line by line, no further than *most* bytes."""
+def _lines(path: str, *, max_bytes: int = 0, bad: list[int] | None = None) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a file, line by line, no further than *max_bytes* bytes."""
     with open(path, "rb") as file:
-        while (not most or file.tell() < most) and (raw := file.readline(MOST_LINE)):
+        while (not max_bytes or file.tell() < max_bytes) and (raw := file.readline(MOST_LINE)):
             if len(raw) == MOST_LINE:
                 while (rest := file.readline(TEXT)) and not rest.endswith(b"\n"):
                     pass
@@ -321,13 +321,13 @@ class _Codex(_Reader):
     def _item(self, item: Mapping[str, Any]) -> Iterator[Action]:
         kind, id = item["type"], text_of(item, "call_id", "id")
         if kind == "message":
-            who = {"user": "prompt", "assistant": "answer"}.get(text_of(item, "role"), "")
+            role = {"user": "prompt", "assistant": "answer"}.get(text_of(item, "role"), "")
             # Instructions and surroundings come as blocks of their own beside the message.
-            parts = [own_words(text) if who == "prompt" else text for text in texts_of(item["content"])]
-            text = "\n".join(part for part in parts if part).strip()
-            if who and text:
+            parts = [own_words(text) if role == "prompt" else text for text in texts_of(item["content"])]
+            text = shorten("\n".join(filter(None, parts)).strip(), max_chars=TEXT)
+            if role and text:
                 # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
-                yield Action(kind=who, at=self.at, text=shorten(text, max_chars=TEXT), id=self.nth(_digest(who, text)))
+                yield Action(kind=role, at=self.at, text=text, id=self.nth(_digest(role, text)))
         elif kind in _CALLS:
             text = text_of(item, "input", "arguments")
             objects = [item[name] for name in ("action", "arguments") if isinstance(item[name], dict)]

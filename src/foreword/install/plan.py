@@ -134,27 +134,27 @@ def undo(agent: str, *, home: Home) -> None:
 def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str) -> PlannedFile:
     """Plan one file: first without anything of ours, then with all that is wanted now."""
     if isinstance(changes[0], OwnedFile):
-        there, ours = manifest.read(file), changes[0].text.encode()
-        if there not in (None, ours) and record is None:
+        current, ours = manifest.read(file), changes[0].text.encode()
+        if current not in (None, ours) and record is None:
             hint = f"move it away, then run `foreword install {agent}` again"
             raise BadConfig(f"{file}: a file of your own is there", hint=hint)
-        return PlannedFile(file, there, ours, FileRecord(existed=False, own=manifest.digest(ours)))
-    without = _without_us(file, record or FileRecord(), agent=agent)
+        return PlannedFile(file, current, ours, FileRecord(existed=False, own=manifest.digest(ours)))
+    planned = _without_us(file, record or FileRecord(), agent=agent)
     try:
-        text, bare = _text(without.old), _text(without.new)
+        text, bare = _text(planned.old), _text(planned.new)
         if isinstance(changes[0], Block):
             gap = record.gap if record else "\n"
             body = "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
-            same = toml_block.holds(text, body)
-            new, gap = (text, gap) if same else toml_block.put(bare, body, agent=agent)
-            now = FileRecord(block=body, gap=gap)
+            is_same = toml_block.holds(text, body)
+            new, gap = (text, gap) if is_same else toml_block.put(bare, body, agent=agent)
+            updated = FileRecord(block=body, gap=gap)
         else:
-            new, now = _with_entries(bare, [each for each in changes if isinstance(each, Entry)], agent=agent)
-            same = _unordered(jsonc.read(text)) == _unordered(jsonc.read(new))
+            new, updated = _with_entries(bare, [each for each in changes if isinstance(each, Entry)], agent=agent)
+            is_same = _unordered(jsonc.read(text)) == _unordered(jsonc.read(new))
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
-    now = replace(now, existed=without.new is not None)
-    return replace(without, new=without.old if same else new.encode(), record=now)
+    updated = replace(updated, existed=planned.new is not None)
+    return replace(planned, new=planned.old if is_same else new.encode(), record=updated)
 
 
 def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[str, FileRecord]:
@@ -165,8 +165,8 @@ def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[s
         if has_entry(text, entry) and not entry.default:
             ours.append(entry)  # of an earlier installation whose manifest is gone
         elif entry.append or jsonc.find(text, entry.keys) is MISSING:
-            done = jsonc.put(text, entry.keys, entry.value, append=entry.append)
-            text, made, was = done.text, [*made, *done.made], {**done.was, **was}
+            placed = jsonc.put(text, entry.keys, entry.value, append=entry.append)
+            text, made, was = placed.text, [*made, *placed.made], {**placed.was, **was}
             ours.append(entry)
         elif not entry.default:
             raise BadConfig(
@@ -199,14 +199,16 @@ def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
     if old is None or record.own:
         return PlannedFile(file, old, None)
     try:
-        text = bare = _text(old)
+        text = without = _text(old)
         if record.entries:
-            bare = _without_entries(text, record, agent=agent)
+            without = _without_entries(text, record, agent=agent)
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
     if record.block:
-        bare = toml_block.remove(text, record.block, agent=agent, gap=record.gap)
-    return PlannedFile(file, old, old if bare == text else bare.encode() if record.existed or bare.strip() else None)
+        without = toml_block.remove(text, record.block, agent=agent, gap=record.gap)
+    if without == text:
+        return PlannedFile(file, old, old)
+    return PlannedFile(file, old, without.encode() if record.existed or without.strip() else None)
 
 
 def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
@@ -236,12 +238,12 @@ def has_entry(text: str, entry: Entry) -> bool:
 
 def _without_entry(text: str, entry: Entry) -> str:
     """Remove an entry where it is exactly as we wrote it."""
-    there = jsonc.find(text, entry.keys)
+    current = jsonc.find(text, entry.keys)
     if not entry.append:
-        return jsonc.remove(text, entry.keys) if there is not MISSING and jsonc.same(there, entry.value) else text
-    items = there if isinstance(there, list) else []
-    place = next((at for at, item in enumerate(items) if jsonc.same(item, entry.value)), None)
-    return text if place is None else jsonc.remove(text, (*entry.keys, place))
+        return jsonc.remove(text, entry.keys) if current is not MISSING and jsonc.same(current, entry.value) else text
+    values = current if isinstance(current, list) else []
+    index = next((at for at, item in enumerate(values) if jsonc.same(item, entry.value)), None)
+    return text if index is None else jsonc.remove(text, (*entry.keys, index))
 
 
 def _commands_of_ours(item: Any, path: jsonc.Path = (), *, agent: str) -> Iterator[jsonc.Path]:
@@ -265,29 +267,30 @@ def _without_residue(
     planned: Sequence[PlannedFile], residue: Sequence[AgentResidue]
 ) -> tuple[list[PlannedFile], tuple[Path, ...]]:
     """Take what the agent wrote because of us out of its files; return them and what goes as a whole."""
-    done = {each.file: each for each in planned}
+    by_file = {each.file: each for each in planned}
     for file in dict.fromkeys(each.file for each in residue if each.keys):
         try:
-            found = done.get(file) or PlannedFile(file, manifest.read(file), manifest.read(file))
-            bare = _without_keys(found.new, [each.keys for each in residue if each.keys and each.file == file])
+            before = by_file.get(file) or PlannedFile(file, manifest.read(file), manifest.read(file))
+            keys = [each.keys for each in residue if each.keys and each.file == file]
+            without = _without_keys(before.new, keys)
         except (UnicodeDecodeError, ForewordError):
             continue  # what is no JSON is the agent's to mend, and stays
-        if bare != found.new:
-            done[file] = replace(found, new=bare)
+        if without != before.new:
+            by_file[file] = replace(before, new=without)
     gone = (each.file for each in residue if not each.keys and "foreword" in each.file.name)
-    return list(done.values()), tuple(path for path in gone if os.path.lexists(path))
+    return list(by_file.values()), tuple(path for path in gone if os.path.lexists(path))
 
 
 def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
     """Return a JSON file without these entries and the containers that are empty then; None where nothing is left."""
-    text = bare = (data or b"").decode()
+    text = without = (data or b"").decode()
     for each in keys:
-        bare = jsonc.remove(bare, each)
-    if bare == text:
+        without = jsonc.remove(without, each)
+    if without == text:
         return data
-    bare = jsonc.emptied(bare, made={each[:end] for each in keys for end in range(1, len(each))}, was={})
-    document = jsonc.read(bare)
-    return None if isinstance(document, dict) and document.keys() <= FRAME else bare.encode()
+    without = jsonc.emptied(without, made={each[:end] for each in keys for end in range(1, len(each))}, was={})
+    document = jsonc.read(without)
+    return None if isinstance(document, dict) and document.keys() <= FRAME else without.encode()
 
 
 # --- on the disk ---
@@ -312,14 +315,14 @@ def _write(planned: Sequence[PlannedFile]) -> None:
 
 def _roll_back(planned: Sequence[PlannedFile]) -> bool:
     """Restore every file; False where one could not be: then the manifest stays for `uninstall`."""
-    whole = True
+    is_whole = True
     for each in reversed(planned):
         try:
             if manifest.read(each.file) != each.old:
                 manifest.write(each.file, each.old)
         except (ForewordError, OSError):  # a disk that is full takes back no byte either
-            whole = False
-    return whole
+            is_whole = False
+    return is_whole
 
 
 def _remove(paths: Iterable[Path]) -> None:

@@ -58,15 +58,15 @@ def detect(
 
     Each is started for its version; where it is gone or tells none, the version seen at the last install counts.
     """
-    found = []
+    detected = []
     for name in names:
         known = manifest.load(home, name) or manifest.Manifest(name)
         as_plugin = known.plugin if plugin is None else plugin
         binary = shutil.which(setup_of(name, home=home, environ=environ).binary, path=environ.get("PATH")) or ""
         version = (version_of(binary, environ=environ) if binary else "") or known.version
         setup = setup_of(name, home=home, environ=environ, plugin=as_plugin, version=version)
-        found.append(Found(name, setup, binary, version, as_plugin))
-    return found
+        detected.append(Found(name, setup, binary, version, as_plugin))
+    return detected
 
 
 def setup_of(agent: str, *, home: Home, environ: Mapping[str, str], plugin: bool = False, version: str = "") -> Setup:
@@ -114,23 +114,23 @@ def check(agent: str, setup: Setup, *, home: Home) -> InstallStatus:
     if known is None:
         return InstallStatus(setup)
     install = f"foreword install {agent}"
-    found = []
+    wrong = []
     for path, record in known.files.items():
         try:
             lacking = _lacking(Path(path), record)
         except (ForewordError, UnicodeDecodeError, RecursionError) as exc:
             fix = f"correct the file, then run `{install}`"
-            found.append(Finding(agent, WRONG, f"{path} cannot be read: {exc}", fix))
+            wrong.append(Finding(agent, WRONG, f"{path} cannot be read: {exc}", fix))
             continue
         if lacking:
             says = f"{path} lacks what install wrote, or differs from it: {', '.join(dict.fromkeys(lacking))}"
-            found.append(Finding(agent, WRONG, says, f"run `{install}`: it restores only that"))
+            wrong.append(Finding(agent, WRONG, says, f"run `{install}`: it restores only that"))
     if switch := _switched_off(setup):
-        found.append(Finding(agent, WRONG, f"it runs no hooks: {switch}", "remove that setting, or ask who manages it"))
+        wrong.append(Finding(agent, WRONG, f"it runs no hooks: {switch}", "remove that setting, or ask who manages it"))
     if agent == "codex" and (untrusted := _untrusted_by_codex(setup, known.files)):
         says = f"it silently skips hooks that are not trusted: {', '.join(untrusted)}"
-        found.append(Finding(agent, WRONG, says, "start codex, open /hooks, and trust those that name foreword-hook"))
-    return InstallStatus(setup, tuple(known.files), tuple(found), manifest.installed_at(home, agent))
+        wrong.append(Finding(agent, WRONG, says, "start codex, open /hooks, and trust those that name foreword-hook"))
+    return InstallStatus(setup, tuple(known.files), tuple(wrong), manifest.installed_at(home, agent))
 
 
 def _lacking(file: Path, record: FileRecord) -> list[str]:

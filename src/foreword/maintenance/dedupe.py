@@ -46,12 +46,12 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
 def _alike(one: Sequence[str], other: Sequence[str]) -> float:
     if one == other:
         return 1.0
-    words, more = frozenset(one), frozenset(other)
-    both, either = words & more, words | more
-    if not both or _tells_apart(words - both, more - both):
+    one_words, other_words = frozenset(one), frozenset(other)
+    common, all_words = one_words & other_words, one_words | other_words
+    if not common or _tells_apart(one_words - common, other_words - common):
         return 0.0
-    in_order = [each for each in one if each in both] == [each for each in other if each in both]
-    return 0.0 if either & DIRECTED and not in_order else len(both) / len(either)
+    in_order = [each for each in one if each in common] == [each for each in other if each in common]
+    return 0.0 if all_words & DIRECTED and not in_order else len(common) / len(all_words)
 
 
 def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -160,12 +160,12 @@ _OPPOSITES = tuple(
 
 def same_statement(one: str, other: str) -> bool:
     """Return whether two sentences say the same in mostly the same words, whatever their endings and order."""
-    words, more = words_of(one), words_of(other)
-    both = words & more
-    if len(both) < SPECIFIC or sum(1 for word in both if word not in GENERIC) < SPECIFIC:
+    words, others = words_of(one), words_of(other)
+    shared = words & others
+    if len(shared) < SPECIFIC or sum(1 for word in shared if word not in GENERIC) < SPECIFIC:
         return False
-    common = _weight(both)
-    same_topic = common >= SAME * _weight(words | more) or common >= WITHIN * min(_weight(words), _weight(more))
+    common = _weight(shared)
+    same_topic = common >= SAME * _weight(words | others) or common >= WITHIN * min(_weight(words), _weight(others))
     return same_topic and not differ(one, other)
 
 

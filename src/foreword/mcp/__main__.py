@@ -207,13 +207,13 @@ def _call_worker(call: Call) -> Mapping[str, Any]:
     from foreword.worker.client import Client  # 20 ms that the start of a session need not pay
 
     until, start_until = monotonic() + ANSWER_SECONDS, monotonic() + START_SECONDS
-    here = home(os.environ)
+    home_folder = home(os.environ)
     arguments = loads(decoded(client.without_values(dumps(call.arguments).encode(), client.secret_values())))
     body = {"tool": call.tool, "arguments": arguments, "caller": _caller(call)}
     started = False
     while True:
         try:
-            return Client(here, seconds=max(0.01, until - monotonic())).post("/api/mcp", body)
+            return Client(home_folder, seconds=max(0.01, until - monotonic())).post("/api/mcp", body)
         except WorkerError as exc:
             away = isinstance(exc.__cause__, FileNotFoundError | ConnectionRefusedError)
             if isinstance(exc.__cause__, TimeoutError) or (away and monotonic() > start_until):
@@ -222,7 +222,7 @@ def _call_worker(call: Call) -> Mapping[str, Any]:
             if not away:
                 raise ForewordError(f"the memory worker failed: {exc}", hint="call the tool again") from exc
         if not started:
-            _start_worker(here)
+            _start_worker(home_folder)
             started = True
         sleep(0.02)
 

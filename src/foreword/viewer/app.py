@@ -123,8 +123,8 @@ class _ViewerApp:
         self.closing = ""  # the reason, once the viewer closes
         self._home, self._auth = home, auth
         # Read once: the files are of one build, and no path leads out of the folder.
-        found = [each for each in STATIC.rglob("*") if each.suffix[1:] in MEDIA_TYPES]
-        self._files = {each.relative_to(STATIC).as_posix(): each.read_bytes() for each in found}
+        paths = [path for path in STATIC.rglob("*") if path.suffix[1:] in MEDIA_TYPES]
+        self._files = {path.relative_to(STATIC).as_posix(): path.read_bytes() for path in paths}
         self._worker_slots = anyio.CapacityLimiter(WORKER_REQUESTS)
         self._stream_slots = anyio.CapacityLimiter(64)
 
