@@ -202,13 +202,25 @@ def stats(
     output.exit_with_json(answer, enabled=json)
     name = answer["name"] or answer["project"] or "all projects"
     output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
-    output.fields(_stats_summary(answer))
+    injections, tokens, items = (answer[part] for part in ("injections", "tokens", "items"))
+    away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
+    average = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
+    fields = [
+        ("injections", f"{injections['total']:,}{away}"),
+        ("tokens", f"{tokens['given']:,}{average}"),
+        ("items", "{shown:,} shown: {used:,} used, {ignored:,} ignored, {unjudged:,} unknown".format(**items)),
+        ("hit rate", _percent(items["hit_rate"])),
+        ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
+        ("memories", f"{answer['memories']['total']:,}"),
+        ("store", f"{sized(answer['store']['bytes'])} for all projects"),
+    ]
+    output.fields(fields)
     used = "{used:,} used, {ignored:,} ignored, {shown:,} shown"
     took = "median {median:.1f} ms, p95 {p95:.1f}, max {max:.1f}"
     tables: dict[str, list[list[str]]] = {
-        "injections by trigger": [[name, f"{n:,}"] for name, n in answer["injections"]["by_trigger"].items()],
+        "injections by trigger": [[name, f"{n:,}"] for name, n in injections["by_trigger"].items()],
         "used of used and ignored, by kind": [
-            [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in answer["items"]["by_kind"].items()
+            [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in items["by_kind"].items()
         ],
         "no context, by reason": [
             [trigger, why, f"{n:,}"] for trigger, reasons in answer["no_context"].items() for why, n in reasons.items()
@@ -266,6 +278,9 @@ def _print_answer(row: dict[str, Any]) -> None:
     nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row.get("nearest") else ""
     if nearest and row["why"] == "below":
         nearest += f", scored {row['score']:.3f}, needed {row['needed']:.3f}"
+    if not row["tokens"]:
+        output.write(f"nothing was injected: {row['says'] or row['why']}")
+    layers, skipped = _layers(row)
     fields = [
         ("trigger", f"{row['trigger']} ({row['source']})" if row["source"] else row["trigger"]),
         ("when", output.time_and_age(row["at"])),
@@ -274,18 +289,12 @@ def _print_answer(row: dict[str, Any]) -> None:
         ("project", row["project"]),
         ("id", row["id"]),
         ("nearest", nearest),
+        ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
+        ("searched for", ", ".join(row["terms"])),
+        ("files", ", ".join(row["files"])),
+        ("layers", layers),
+        ("skipped", skipped),
     ]
-    if not row["tokens"]:
-        output.write(f"nothing was injected: {row['says'] or row['why']}")
-    else:
-        layers, skipped = _layers(row)
-        fields += [
-            ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
-            ("searched for", ", ".join(row["terms"])),
-            ("files", ", ".join(row["files"])),
-            ("layers", layers),
-            ("skipped", skipped),
-        ]
     output.fields(fields)
     output.write_raw(f"\n{row['text']}\n") if row.get("text") else None
     for item in row.get("items", ()):
@@ -363,21 +372,6 @@ def _print_calls(name: str, path: str, *, json: bool) -> None:
         for row in rows:
             mark = f"  (one of {row['several']})" if row["several"] else ""
             output.write(f"  {row['function'] or '(the file itself)'}  {row['file']}:{row['line']}{mark}")
-
-
-def _stats_summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    injections, tokens, items = (answer[name] for name in ("injections", "tokens", "items"))
-    away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
-    each = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
-    return [
-        ("injections", f"{injections['total']:,}{away}"),
-        ("tokens", f"{tokens['given']:,}{each}"),
-        ("items", "{shown:,} shown: {used:,} used, {ignored:,} ignored, {unjudged:,} unknown".format(**items)),
-        ("hit rate", _percent(items["hit_rate"])),
-        ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
-        ("memories", f"{answer['memories']['total']:,}"),
-        ("store", f"{sized(answer['store']['bytes'])} for all projects"),
-    ]
 
 
 def _percent(rate: float | None) -> str:

@@ -27,6 +27,8 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
     "memory": {"kind": tuple(KINDS), "trust": TRUSTS, "status": STATUSES},
     "change": {"what": ("NEW", "MODIFIED", "DELETED")},
 }
+# By the type of a field; every other field is a text.
+EMPTY_VALUES: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "tuple[str, ...]": [], "Mapping[str, Any]": {}}
 NEEDED = {"memory": ("title", "uid"), "session": ("id",)}
 
 
@@ -228,19 +230,17 @@ def _row(raw: bytes) -> Row:
 
 def _build(kind: type[Row], values: Mapping[str, Any]) -> Row:
     """Make a dataclass of a row, checking each value by its field's type; what is missing is empty or 0."""
-    usual: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "tuple[str, ...]": [], "Mapping[str, Any]": {}}
     built: dict[str, Any] = {}
     for field in fields(kind):
-        name, least = field.name, 1 if field.name == "seen" else 0
-        default = usual.get(str(field.type), "")
-        value = values.get(name, least if name == "seen" else default)
-        if isinstance(default, int | float) and not isinstance(default, bool):
-            is_good = type(value) in (int, float) and least <= value < MOST_NUMBER  # not isinstance: true is an int
+        name, empty = field.name, EMPTY_VALUES.get(str(field.type), "")
+        least = 1 if name == "seen" else 0
+        value = values.get(name, least if name == "seen" else empty)
+        if type(empty) in (int, float):
+            is_valid = type(value) in (int, float) and least <= value < MOST_NUMBER  # not isinstance: true is an int
         else:
-            is_good = isinstance(value, type(default))
-        if isinstance(default, list):
-            is_good = is_good and all(isinstance(each, str) for each in value)
-        if not is_good:
+            is_valid = isinstance(value, type(empty))
+            is_valid &= not isinstance(empty, list) or all(isinstance(each, str) for each in value)
+        if not is_valid:
             raise BadLine(f"`{name}` is not of the type {field.type}")
-        built[name] = tuple(value) if isinstance(default, list) else type(default)(value)
+        built[name] = tuple(value) if isinstance(empty, list) else type(empty)(value)
     return kind(**built)

@@ -120,7 +120,10 @@ def emptied(text: str, *, made: Iterable[Keys], was: Mapping[Keys, str]) -> str:
 
 def _inserted(text: str, node: _Node, key: str, new: Any, *, path: Keys, made: tuple[Keys, ...] = ()) -> Put:
     """Insert a value as the last child of *node*, on a line of its own."""
-    newline, unit, outer = _newline(text), _unit(text), _indent_of_line(text, node.at)
+    newline, first_indent = _newline(text), re.search(r"\n([ \t]+)\S", text)
+    unit = first_indent[1] if first_indent else DEFAULT_INDENT
+    line = text[text.rfind("\n", 0, node.at) + 1 : node.at].lstrip("\ufeff")
+    outer = line[: len(line) - len(line.lstrip(" \t"))]
     last_child = next(reversed(_children(text, node)), None)
     if last_child is not None:
         spot = _behind_comments(text, max(last_child.comma + 1, last_child.end))
@@ -172,23 +175,9 @@ def _inside(text: str, path: Keys) -> str:
     return f" {text[node.at + 1 : node.end - 1].strip(SPACE)} " if node and is_empty else ""
 
 
-# --- the file's own style ---
-
-
 def _newline(text: str) -> str:
     end = text.find("\n")
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
-
-
-def _unit(text: str) -> str:
-    """Return what the file indents by: the first indentation in it."""
-    indented = re.search(r"\n([ \t]+)\S", text)
-    return indented[1] if indented else DEFAULT_INDENT
-
-
-def _indent_of_line(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at].lstrip("\ufeff")
-    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 # --- where everything is ---

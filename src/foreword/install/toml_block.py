@@ -55,7 +55,8 @@ def remove(text: str, body: str, *, agent: str, gap: str = "\n") -> str:
         mark = re.search(rf"^# >>> foreword {re.escape(agent)}\b.*(?:\n|\Z)", text, re.MULTILINE)
         head, tail = (text[: mark.start()].removesuffix(gap), text[mark.end() :]) if mark else ("", text)
         tail = re.sub(rf"^# <<< foreword {re.escape(agent)}\b.*(?:\n|\Z)", "", tail, flags=re.MULTILINE)
-        head, tail = (_without_tables(part, _headers(body)) for part in (head, tail))
+        headers = {header[1] for line in body.splitlines() if (header := _HEADER.match(line))}
+        head, tail = (_without_tables(part, headers) for part in (head, tail))
     if tail and head and not head.endswith("\n"):
         head += newline  # else two lines of the user's became one
     return head + tail
@@ -84,7 +85,3 @@ def _includes(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict) and isinstance(value, dict):
         return all(key in value and _includes(value[key], inner) for key, inner in wanted.items())
     return bool(value == wanted)
-
-
-def _headers(text: str) -> set[str]:
-    return {found[1] for line in text.splitlines() if (found := _HEADER.match(line))}
