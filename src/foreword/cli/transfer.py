@@ -96,7 +96,6 @@ def import_(
     *,
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: import every project of the file.")] = False,
-    into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: import into this folder's project.")] = "",
     project_name: Annotated[str, typer.Option(metavar="NAME", help="claude-mem: the name of this project there.")] = "",
     json: Json = False,
 ) -> None:
@@ -108,8 +107,8 @@ def import_(
     from foreword.importers import find, refuse_where_off
 
     refuse_agents()
-    path = folder(into or project)
-    options = {"file": file and folder(file), "all": everything, "as": bool(into), "project_name": project_name}
+    path = folder(project)
+    options = {"file": file and folder(file), "all": everything, "project_name": project_name}
     options = {name: value for name, value in options.items() if value}
     importer = find(source, options, os.environ)  # reports wrong usage before a worker is started
     target = project_at(path)

@@ -90,7 +90,7 @@ def export_rows(
 
 @dataclass(frozen=True)
 class Jsonl(Source):
-    """One export: of the file's one project (`as`: as the named one), or of every project as it is (`all`)."""
+    """The rows of one project in an export, or with `all` those of every project."""
 
     @property
     def path(self) -> str:
@@ -101,9 +101,6 @@ class Jsonl(Source):
             raise BadRequest("`file` must be the absolute path of an export", hint="`foreword import jsonl FILE`")
         if not os.path.isfile(self.path):
             raise BadRequest(f"there is no file {self.path}", hint="`foreword export FILE` writes one")
-        if self.options.get("all") and self.options.get("as"):
-            hint = "one project into another, or all as they are"
-            raise BadRequest("`all` and `as` exclude each other", hint=hint)
 
     def offer(self, _project: Project) -> str:
         return ""  # it is imported where the user names a file
@@ -112,31 +109,26 @@ class Jsonl(Source):
         """Yield the file's rows; links and superseded memories come last, when the rows that they name are there."""
         try:
             with open(self.path, "rb") as file:
-                header = _header(file.readline(MOST_LINE))
-                file.seek(0)
-                yield from self._batches(iter(lambda: file.readline(MOST_LINE), b""), header, project)
+                _check_header(file.readline(MOST_LINE))
+                yield from self._batches(iter(lambda: file.readline(MOST_LINE), b""), project)
         except OSError as exc:
             raise BadRequest(f"{self.path} cannot be read: {exc.strerror}", hint="check that you may read it") from exc
 
-    def _batches(self, lines: Iterator[bytes], header: Mapping[str, Any], project: Project) -> Iterator[Batch]:
-        origin = str(header.get("project") or "") if self.options.get("as") else project.key
-        if not origin:
-            raise BadRequest("only an export of one project can be mapped to another", hint="use --all, without --as")
+    def _batches(self, lines: Iterator[bytes], project: Project) -> Iterator[Batch]:
         problems: list[str] = []
         rows: list[Row] = []
         last_rows: list[Row] = []
         done = skipped = 0
-        for number, raw in enumerate(lines, 1):
-            if not raw.strip() or number == 1:
+        for number, raw in enumerate(lines, 2):
+            if not raw.strip():
                 continue
             try:
-                parsed = _row(raw)
+                row = _row(raw)
                 done += 1
             except BadLine as exc:
                 problems.append(f"line {number}: {exc}")
                 continue
-            row = parsed if self.options.get("all") else _moved(parsed, origin, project)
-            if row is None:
+            if not self.options.get("all") and not _is_of(row, project):
                 skipped += 1
             else:
                 is_last = isinstance(row, Link) or (isinstance(row, Memory) and row.superseded_by)
@@ -166,38 +158,23 @@ def _batch(rows: list[Row], done: int) -> Batch:
     )
 
 
-def _moved(row: Row, origin: str, project: Project) -> Row | None:
-    """Return a row of the project *origin* as one of *project*; None where it is another project's.
-
-    A copy into another project has a uid of its own, so that the old project keeps its rows.
-    """
-
-    def moved(uid: str) -> str:
-        if not uid or origin == project.key:
-            return uid
-        return uid.replace(origin, project.key) if origin in uid else f"as:{project.key}:{uid}"
-
-    if isinstance(row, Link):
-        return replace(row, source=moved(row.source), target=moved(row.target))
-    if (row.scope if isinstance(row, Memory) else f"project:{row.project}") != f"project:{origin}":
-        return None
-    if isinstance(row, Memory):
-        row = replace(row, uid=moved(row.uid), superseded_by=moved(row.superseded_by), scope=project.scope)
-    return replace(row, project=project.key)
+def _is_of(row: Row, project: Project) -> bool:
+    """Return whether a row is the project's; of a link, only the worker knows."""
+    scope = row.scope if isinstance(row, Memory) else "" if isinstance(row, Link) else f"project:{row.project}"
+    return scope in ("", project.scope)
 
 
 # ---- lines
 
 
-def _header(raw: bytes) -> Mapping[str, Any]:
-    """Return the first line; BadRequest where it is no header of an export."""
+def _check_header(raw: bytes) -> None:
+    """Raise BadRequest for a first line that is no header of an export."""
     header = dict_of(decoded(raw))
     if header.get("format") != FORMAT:
         raise BadRequest("this is no export: its first line is no header", hint="`foreword export FILE` writes one")
     if header.get("version") != VERSION:
         message = f"this export is of version {header.get('version')!r}, this Foreword reads {VERSION}"
         raise BadRequest(message, hint="upgrade Foreword")
-    return header
 
 
 def _row(raw: bytes) -> Row:
