@@ -21,7 +21,6 @@ from foreword.cli.options import Json, Project, Yes
 from foreword.config import load
 from foreword.encoding import did_you_mean, plural, sized
 from foreword.errors import BadRequest, WorkerError
-from foreword.models import Project as ProjectModel
 from foreword.paths import replacing
 from foreword.policy import chosen
 from foreword.worker.client import Client
@@ -74,7 +73,7 @@ def init(
     if not yes:
         question = f"Fill the memory of {project.name} from these? Nothing is written into the project"
         output.confirm(question, default=True)
-    _import(sources, project, path=root, options={}, json=json)
+    _import(sources, root, {}, json=json)
     if json:
         return
     answer = connect().get("/api/context", project_path=root, preview=1)
@@ -104,18 +103,13 @@ def import_(
     What is known already is skipped, and secrets are removed, so it can be repeated safely. The worker does it in the
     background: Ctrl-C only stops watching.
     """
-    from foreword.importers import find, refuse_where_off
+    from foreword.importers import refuse_where_off
 
     refuse_agents()
-    path = folder(project)
+    path, choices = folder(project), chosen(load(this_home(), os.environ).settings)
+    refuse_where_off(project_at(path), choices=choices, environ=os.environ)
     options = {"file": file and folder(file), "all": everything, "project_name": project_name}
-    options = {name: value for name, value in options.items() if value}
-    importer = find(source, options, os.environ)  # reports wrong usage before a worker is started
-    target = project_at(path)
-    refuse_where_off(target, choices=chosen(load(this_home(), os.environ).settings), environ=os.environ)
-    if not file and not importer.offer(target):
-        output.remark(f"{source} has nothing for {target.name}")
-    _import([source], target, path=path, options=options, json=json)
+    _import([source], path, {name: value for name, value in options.items() if value}, json=json)
 
 
 def export(
@@ -211,9 +205,7 @@ def verify(
     raise typer.Exit(1 if checked["damage"] else 0)
 
 
-def _import(
-    sources: Sequence[str], project: ProjectModel, *, path: str, options: Mapping[str, Any], json: bool
-) -> None:
+def _import(sources: Sequence[str], path: str, options: Mapping[str, Any], *, json: bool) -> None:
     """Start an import in the worker, wait for it, and print how many memories of each kind it added."""
     from foreword.importers import ENVIRON
 
@@ -228,15 +220,13 @@ def _import(
     if json:
         output.write_json(ended)
     else:
-        kinds: Counter[str] = Counter()
-        for source in ended["sources"]:
-            kinds.update(source["kinds"])
+        kinds = sum((Counter(source["kinds"]) for source in ended["sources"]), Counter[str]())
         known, forgotten = (sum(source[name] for source in ended["sources"]) for name in ("known", "forgotten"))
         duration = output.duration((ended["ended"] or time.time()) - ended["since"])
         if kinds:
-            output.write(f"Learned about {project.name} in {duration}: {_listed(kinds)}.")
+            output.write(f"Learned about {ended['name']} in {duration}: {_listed(kinds)}.")
         else:
-            output.write(f"Nothing new about {project.name}{f': {known:,} are known already' if known else ''}.")
+            output.write(f"Nothing new about {ended['name']}{f': {known:,} are known already' if known else ''}.")
         if forgotten:
             output.write(f"{forgotten:,} skipped, because you had forgotten {'it' if forgotten == 1 else 'them'}.")
         for source in ended["sources"]:
