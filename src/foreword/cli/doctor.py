@@ -101,10 +101,8 @@ def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     free = shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
     full = free < MIN_DISK
     yield Finding("disk", WRONG if full else OK, f"{sized(free)} free", f"{sized(MIN_DISK)} are needed" if full else "")
-    if problem := socket_problem(home):
-        yield Finding("socket", WRONG, problem, "set FOREWORD_HOME to a short path in a folder of your own")
-    else:
-        yield Finding("socket", OK, "its path is short enough and safe")
+    problem, way_out = socket_problem(home), "set FOREWORD_HOME to a short path in a folder of your own"
+    yield Finding("socket", WRONG, problem, way_out) if problem else Finding("socket", OK, "its path is safe")
     if environ.get("FOREWORD_OFF", "") not in ("", "0"):
         yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
     for says, way_out in _switched_off_here(settings):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +20,6 @@ from foreword.projects import resolve
 from foreword.worker.client import Client
 
 TRIAL_SECONDS = 630.0  # the longest `model_seconds`, and some for the worker
-ADOPT_SECONDS = 5.0  # a worker reads changed settings every second
 OFF, READ_ONLY, SILENT = "off_projects", "read_only_projects", "silent_projects"
 STATES = {
     OFF: "off: nothing is captured or injected",
@@ -264,10 +262,7 @@ def _switch(which: str, *, capture: bool, inject: bool, on: bool) -> None:
         if tuple(after) != tuple(getattr(before, name)):
             change(home, name, ",".join(after))
     _reload()
-    until = time.monotonic() + ADOPT_SECONDS  # nothing is captured or injected after the command said so
-    while any(about["switches"][name] is on for name in names) and time.monotonic() < until:
-        time.sleep(0.1)
-        about = _about(client, which)
+    about = _about(client, which)
     states = _states(which, about)
     output.write(f"{about['name'] or about['key']} is {'; '.join(states) or 'on: captured and injected'}")
 
