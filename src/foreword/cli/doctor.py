@@ -172,11 +172,9 @@ def _check_hook(home: Home, settings: Settings) -> Finding:
     for path in (home.launcher, home.mcp):
         if not os.access(path, os.X_OK):
             return Finding("hook", WRONG, f"{path} is gone or not executable: agents cannot report anything", restart)
-    for wait in (0.0, 1.5):  # a worker needs a second to see changed settings
-        time.sleep(wait)
-        with suppress(OSError, UnicodeDecodeError):
-            if all(path.read_text(encoding="utf-8") == wanted[path] for path in (home.hook, home.hook_client)):
-                return Finding("hook", OK, f"{home.hook} is up to date")
+    with suppress(OSError, UnicodeDecodeError):
+        if all(path.read_text(encoding="utf-8") == wanted[path] for path in (home.hook, home.hook_client)):
+            return Finding("hook", OK, f"{home.hook} is up to date")
     return Finding("hook", WRONG, f"{home.hook} is gone, of another version, or of other settings", restart)
 
 
