@@ -43,7 +43,7 @@ OF_A_PROJECT = {
     "POST /api/mcp", "POST /api/hook",
 }  # fmt: skip
 # Ids that somebody types: the user may reach other projects by them, from the command line.
-BY_HAND = {"GET /api/ids", "GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
+BY_HAND = {"GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
 # Of all projects, for the user at the viewer; no agent is answered by these.
 BY_HAND |= {
     "GET /api/memories", "GET /api/facets", "GET /api/live", "GET /api/timeline",

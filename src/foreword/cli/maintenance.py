@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, post_long, project_query, refuse_agents
+from foreword.cli.connection import folder, post_long, project_query, refuse_agents
 from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
 from foreword.encoding import plural, sized
 from foreword.errors import BadRequest
@@ -88,8 +88,7 @@ def forget(
         raise BadRequest("name what to forget, in one way", hint="foreword forget ID…, --session ID or --project PATH")
     if not dry_run:
         refuse_agents()
-    client = connect()
-    request: dict[str, Any] = {"session": session} if session else {"ids": [full_id(client, id) for id in ids or ()]}
+    request: dict[str, Any] = {"session": session} if session else {"ids": ids or []}
     if project:
         [request["project"]] = project_query(project).values()
     if dry_run or not yes:

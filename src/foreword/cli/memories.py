@@ -10,7 +10,7 @@ import typer
 
 from foreword.agents import calling_agent
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, refuse_agents, route
+from foreword.cli.connection import connect, folder, refuse_agents, route
 from foreword.cli.options import Files, Json, Project, Scope
 from foreword.encoding import did_you_mean, read_table
 from foreword.redact import redact_all
@@ -99,7 +99,7 @@ def show(
 ) -> None:
     """Show memories in full."""
     client = connect()
-    answers = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
+    answers = [client.get(route("/api/memories", id)) for id in ids]
     output.exit_with_json(
         {"memories": [{name: each[name] for name in ("memory", "links")} for each in answers]}, enabled=json
     )
@@ -147,8 +147,7 @@ def finish_goal(
 ) -> None:
     """Mark a goal as reached; `foreword undo` opens it again."""
     refuse_agents()
-    client = connect()
-    answer = client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome})
+    answer = connect().post(route("/api/goals", id), {"outcome": outcome})
     _print_goal(answer["memory"])
 
 

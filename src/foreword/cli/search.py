@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, route
+from foreword.cli.connection import connect, folder, route
 from foreword.cli.options import AllProjects, Json, Project, Since
 from foreword.encoding import plural, sized
 from foreword.errors import NotFound
@@ -100,10 +100,9 @@ def explain(
     comes first. For a memory: where it was shown, how often it was used, and its score now.
     """
     client = connect()
-    id = full_id(client, id) if id else ""
     if not id:
         answer = _last(client, folder(project))
-    elif id.startswith("inj-"):
+    elif id.startswith("inj"):
         answer = client.get(route("/api/injections", id))
     else:
         answer = client.get(route("/api/memories", id), full=1)
@@ -178,8 +177,7 @@ def graph(
     if calls:
         _print_calls(calls, folder(project), json=json)
         return
-    client = connect()
-    answer = client.get(route("/api/memories", full_id(client, id)), full=1)
+    answer = connect().get(route("/api/memories", id), full=1)
     output.exit_with_json({name: answer[name] for name in ("memory", "links")}, enabled=json)
     output.write(f"[{answer['memory']['kind']}] {_titled(answer['memory'])}")
     for link in answer["links"]:

@@ -76,14 +76,8 @@ def show_memory(app: App, id: str, *, full: bool = False) -> dict[str, Any]:
     if full:
         return _details(app, id)
     memory = serialize.known(app.store, id)
-    app.store.memories.record_access([id], how="get", at=app.now())
-    return {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(id)]}
-
-
-def ids_with_prefix(app: App, *, prefix: str) -> dict[str, Any]:
-    """Return up to five ids of memories and injections that begin with *prefix*."""
-    prefix = prefix.strip().lower()
-    return {"ids": list(app.store.ids_with_prefix(prefix, limit=5)) if prefix else []}
+    app.store.memories.record_access([memory.id], how="get", at=app.now())
+    return {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(memory.id)]}
 
 
 def export_rows(
@@ -167,6 +161,7 @@ def _details(app: App, id: str) -> dict[str, Any]:
     Looking is no fetch: no memory ranks higher or lower for having been opened in the viewer.
     """
     store, memory = app.store, serialize.known(app.store, id)
+    id = memory.id
     # Without words all match: these are the factors that the memory brings along.
     hits = {"recency": (Hit(memory=memory, source="recency"),)}
     (ranked,) = rank(hits, query=Query(scopes=(memory.scope,)), now=app.now(), trigger="session_start")
@@ -251,4 +246,4 @@ def finish_goal(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     after = replace(before, detail={**before.detail, "status": "done", "outcome": outcome}, confirmed=app.now())
     change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
     app.store.audit.apply([change], who="user", at=app.now())
-    return {"memory": serialize.memory(serialize.known(app.store, id))}
+    return {"memory": serialize.memory(serialize.known(app.store, before.id))}
