@@ -83,12 +83,7 @@ def written(store: Store, path: Path, *, project: Project | None = HERE) -> Path
     """As `foreword export` writes it."""
     lines = []
     for part in PARTS:
-        if part == "change":
-            keys = [project.key] if project else [HERE.key, THERE.key]
-            found = [row for key in keys for row in export_rows(store, part, project=project, of=key)[0]]
-        else:
-            found = export_rows(store, part, project=project, limit=10_000)[0]
-        lines += [{part: row} for row in found]
+        lines += [{part: row} for row in export_rows(store, part, project=project, limit=10_000)[0]]
     header = {"format": "foreword export", "version": 1, "project": project.key if project else ""}
     path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)), encoding="utf-8")
     return path

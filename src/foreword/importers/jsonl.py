@@ -40,17 +40,17 @@ class BadLine(ValueError):
 
 
 def export_rows(
-    store: Store, part: str, *, project: Project | None, after: int = 0, of: str = "", limit: int = 500
+    store: Store, part: str, *, project: Project | None, after: int = 0, limit: int = 500
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the next rows of one part behind place *after*, and the place to go on from; 0 at the end.
 
-    Without a project those of all. Changes are read by project, named in *of*. What a session did in another project's
-    folder, and a link to another project's memory, are left out.
+    Without a project those of all. What a session did in another project's folder, and a link to another project's
+    memory, are left out.
     """
+    key = project.key if project else ""
     if part == "session":
-        return [vars(session) for session in store.sessions.list(project.key if project else "", limit=ALL_ROWS)], 0
+        return [vars(session) for session in store.sessions.list(key, limit=ALL_ROWS)], 0
     if part == "change":
-        key = of if project is None or of == project.key else ""
         return [vars(change) for change in store.sessions.changes(key, limit=ALL_ROWS)], 0
     if part not in PARTS:
         raise BadRequest(f"unknown part {part!r}", hint=f"one of {', '.join(PARTS)}")

@@ -80,12 +80,10 @@ def show_memory(app: App, id: str, *, full: bool = False) -> dict[str, Any]:
     return {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(memory.id)]}
 
 
-def export_rows(
-    app: App, *, part: str, project_path: str = "", all: bool = False, after: int = 0, of: str = ""
-) -> dict[str, Any]:
+def export_rows(app: App, *, part: str, project_path: str = "", all: bool = False, after: int = 0) -> dict[str, Any]:
     """Return the next rows of an export, and the place to go on from."""
     project = None if all else app.projects.at(project_path)
-    found, following = rows_of(app.store, part, project=project, after=after, of=of)
+    found, following = rows_of(app.store, part, project=project, after=after)
     return {"rows": found, "next": following, "project": project.key if project else ""}
 
 
