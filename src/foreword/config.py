@@ -321,22 +321,13 @@ def change(home: Home, name: str, raw_value: str) -> None:
 def unset(home: Home, name: str) -> bool:
     """Remove one name from the file, so that the default counts again; False when it was not there."""
     path = name.split(".")
-    value: Any = _editable(home)
-    for each in path:
-        if not isinstance(value, dict) or each not in value:
-            if path[0] != "layout":
-                find_setting(name)
-            return False
-        value = value[each]
-    _edit(home, path, None)
+    try:
+        _edit(home, path, None)
+    except KeyError:
+        if path[0] != "layout":
+            find_setting(name)
+        return False
     return True
-
-
-def _editable(home: Home) -> dict[str, Any]:
-    table, _, problem = _read(home.config)
-    if problem:
-        raise BadConfig(problem, hint=f"repair {home.config} first, or move it away; it was not touched")
-    return table
 
 
 def _edit(home: Home, path: list[str], value: object) -> None:
@@ -344,10 +335,12 @@ def _edit(home: Home, path: list[str], value: object) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    expected = _editable(home)
+    expected, written, problem = _read(home.config)
+    if problem:
+        raise BadConfig(problem, hint=f"repair {home.config} first, or move it away; it was not touched")
     _set(expected, path, value)
     try:
-        document = tomlkit.parse(_read(home.config)[1])
+        document = tomlkit.parse(written)
         _set(document, path, value)
         text = tomlkit.dumps(document)
         # tomlkit keeps comments but has its own idea of TOML: check that the text means what was wanted, and no more.
