@@ -306,8 +306,8 @@ def change(home: Home, name: str, raw_value: str) -> None:
     if path[0] == "layout":
         value: object = int(raw_value) if raw_value.strip().isdigit() else raw_value
         nested: Any = value
-        for each in reversed(path[1:]):
-            nested = {each: nested}
+        for key in reversed(path[1:]):
+            nested = {key: nested}
         if wrong := merge_layout(nested)[1]:
             raise BadConfig(wrong[0], hint="docs/settings.md lists the layout, as in layout.session_start.rules.cap")
     else:

@@ -153,14 +153,14 @@ def _check_worker(home: Home) -> Iterator[Finding]:
     yield Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")
     if counts:
         yield Finding("database", OK, f"{home.database}, {plural(counts['memories'], 'memories')}")
-    for each in health["findings"]:
-        if each["check"] != "project":  # what is switched off elsewhere explains nothing here
-            says = each["says"].removeprefix(f"{each['check']}: ")
-            yield Finding(each["check"], each["state"], says, each["way_out"])
-    for each in health["hosts"]:
-        name, how = each["host"], "connected" if each["connected"] else "connected by hand"
-        if each["connected"] or each["last_event"]:
-            yield Finding(name, OK, f"{how}; {agent_line(each)}")
+    for finding in health["findings"]:
+        if finding["check"] != "project":  # what is switched off elsewhere explains nothing here
+            says = finding["says"].removeprefix(f"{finding['check']}: ")
+            yield Finding(finding["check"], finding["state"], says, finding["way_out"])
+    for agent in health["hosts"]:
+        name, how = agent["host"], "connected" if agent["connected"] else "connected by hand"
+        if agent["connected"] or agent["last_event"]:
+            yield Finding(name, OK, f"{how}; {agent_line(agent)}")
         else:
             yield Finding(name, NOTE, "not connected: nothing is captured", f"run `foreword install {name}`")
 
@@ -192,8 +192,8 @@ def agent_line(seen: Mapping[str, Any]) -> str:
 
 def _print_problems(problems: Sequence[Group], heading: str) -> None:
     output.write(f"\n{heading}") if problems else None
-    for each in problems:
-        output.write(f"  {output.age(each.last)}, {each.count}x, {each.where}: {each.what}")
+    for problem in problems:
+        output.write(f"  {output.age(problem.last)}, {problem.count}x, {problem.where}: {problem.what}")
 
 
 def _collect_status(home: Home) -> dict[str, Any]:

@@ -177,8 +177,8 @@ def _print_prune_plan(plan: dict[str, Any]) -> None:
 
 def _print_forget_plan(plan: dict[str, Any]) -> None:
     output.table(_rows(plan["tables"], "to delete"), headings=("where", "what"))
-    for each in plan["memories"][:MAX_TITLES]:
-        output.write(f"  {output.memory_line(each)}")
+    for memory in plan["memories"][:MAX_TITLES]:
+        output.write(f"  {output.memory_line(memory)}")
     if others := len(plan["memories"][MAX_TITLES:]):
         output.write(f"  … and {others:,} more memories")
     output.write("Verbatim copies of their sentences become [forgotten] everywhere else.")
@@ -213,9 +213,9 @@ def _print_remaining(answer: dict[str, Any]) -> None:
     """Print what says the same in other words, and what is not ours to remove."""
     if answer["similar"]:
         output.write("These say much the same in other words, and stay until you forget them too:")
-    for each in answer["similar"]:
-        output.write(f"  {output.memory_line(each)}")
+    for memory in answer["similar"]:
+        output.write(f"  {output.memory_line(memory)}")
     output.write("Not removed by this:")
-    for each in answer["not_ours"]:
-        output.write(f"  {each}")
+    for place in answer["not_ours"]:
+        output.write(f"  {place}")
     output.write(f"{answer['undo'].capitalize()}.")

@@ -103,9 +103,9 @@ def show(
     output.exit_with_json(
         {"memories": [{name: each[name] for name in ("memory", "links")} for each in answers]}, enabled=json
     )
-    for each in answers:
-        _print_memory(each["memory"], links=each["links"])
-        output.write("") if each is not answers[-1] else None
+    for answer in answers:
+        _print_memory(answer["memory"], links=answer["links"])
+        output.write("") if answer is not answers[-1] else None
 
 
 @goal_app.callback()
@@ -135,8 +135,8 @@ def list_goals(
     """List this project's goals."""
     answer = connect().get("/api/goals", project_path=folder(project), all=int(everything) or None)
     output.exit_with_json(answer, enabled=json)
-    for each in answer["goals"]:
-        _print_goal(each)
+    for goal in answer["goals"]:
+        _print_goal(goal)
     output.remark(f"{answer['open']} open, {answer['done']} done")
 
 

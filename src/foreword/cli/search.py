@@ -298,8 +298,8 @@ def _print_answer(row: dict[str, Any]) -> None:
     for item in row.get("items", ()):
         output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
         _print_score_and_usage(item)
-    for each in row.get("rejected", ()):
-        output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}\n  {each['why']}")
+    for rejected in row.get("rejected", ()):
+        output.write(f"left out: {output.memory_line({**rejected, 'id': rejected['memory']})}\n  {rejected['why']}")
 
 
 def _print_shown(answer: dict[str, Any]) -> None:
@@ -311,10 +311,10 @@ def _print_shown(answer: dict[str, Any]) -> None:
         output.write(f"no longer injected: it is {memory['status']}")
     unknown = use["shown"] - use["used"] - use["ignored"]
     output.write(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, unknown {unknown}x")
-    for each in answer["shown"]:
-        where = ", ".join(filter(None, (each["trigger"], each["layer"], each["host"], each["session"])))
-        output.write(f"{each['injection']}  {output.time_and_age(each['at'])}, {where}")
-        _print_score_and_usage(each)
+    for shown in answer["shown"]:
+        where = ", ".join(filter(None, (shown["trigger"], shown["layer"], shown["host"], shown["session"])))
+        output.write(f"{shown['injection']}  {output.time_and_age(shown['at'])}, {where}")
+        _print_score_and_usage(shown)
 
 
 def _print_score_and_usage(item: dict[str, Any]) -> None:
@@ -340,13 +340,13 @@ def _print_story(story: dict[str, Any]) -> None:
         ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
     ]
     output.fields(fields)
-    for each in sorted(story["memories"], key=lambda memory: memory["kind"] != "summary"):
-        detail = {**each["detail"], **(each.get("here") or {})}
+    for memory in sorted(story["memories"], key=lambda memory: memory["kind"] != "summary"):
+        detail = {**memory["detail"], **(memory.get("here") or {})}
         more = detail.get("fix") or detail.get("outcome") or detail.get("why")
-        more = more or (each["body"] if each["kind"] == "summary" else "")
-        output.write(f"[{each['kind']}] {_titled(each)}" + (f"\n  → {more}" if more else ""))
-    for each in session["changed"]:
-        output.write(f"{each['file']}  {each['signature'] or each['function']}  [{each['what']}]")
+        more = more or (memory["body"] if memory["kind"] == "summary" else "")
+        output.write(f"[{memory['kind']}] {_titled(memory)}" + (f"\n  → {more}" if more else ""))
+    for change in session["changed"]:
+        output.write(f"{change['file']}  {change['signature'] or change['function']}  [{change['what']}]")
 
 
 def _print_calls(name: str, path: str, *, json: bool) -> None:

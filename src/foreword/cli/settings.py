@@ -153,10 +153,10 @@ def list_projects(json: Json = False) -> None:
     answer = connect().get("/api/projects")
     output.exit_with_json(answer, enabled=json)
     lines = []
-    for each in answer["projects"]:
-        key = f"{each['key']} -> {each['alias_of']}" if each["alias_of"] else str(each["key"])
-        counts = [str(each["memories"]), str(each["sessions"])]
-        lines.append([each["name"] or "-", *counts, output.local_time(each["last"]), key])
+    for project in answer["projects"]:
+        key = f"{project['key']} -> {project['alias_of']}" if project["alias_of"] else str(project["key"])
+        counts = [str(project["memories"]), str(project["sessions"])]
+        lines.append([project["name"] or "-", *counts, output.local_time(project["last"]), key])
     output.table(lines, headings=("name", "memories", "sessions", "last seen", "key"))
 
 

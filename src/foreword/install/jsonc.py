@@ -73,8 +73,8 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
         index = _place(text, node, key)
         if index is None:
             value = [new] if append else new
-            for each in reversed(keys[depth + 1 :]):
-                value = {each: value}
+            for inner_key in reversed(keys[depth + 1 :]):
+                value = {inner_key: value}
             made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
             name = f"{json.dumps(key, ensure_ascii=False)}: "
             return _inserted(text, node, name, value, path=keys[:depth], made=made)

@@ -284,8 +284,8 @@ def _without_residue(
 def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
     """Return a JSON file without these entries and the containers that are empty then; None where nothing is left."""
     text = without = (data or b"").decode()
-    for each in keys:
-        without = jsonc.remove(without, each)
+    for path in keys:
+        without = jsonc.remove(without, path)
     if without == text:
         return data
     without = jsonc.emptied(without, made={each[:end] for each in keys for end in range(1, len(each))}, was={})
@@ -297,29 +297,29 @@ def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
 
 
 def _check(planned: Sequence[PlannedFile]) -> None:
-    for each in planned:
-        if manifest.read(each.file) != each.old:
-            raise ForewordError(f"{each.file} was changed by another program meanwhile", hint="run the command again")
-        if each.changed:
-            manifest.check_writable(each.file)
+    for plan in planned:
+        if manifest.read(plan.file) != plan.old:
+            raise ForewordError(f"{plan.file} was changed by another program meanwhile", hint="run the command again")
+        if plan.changed:
+            manifest.check_writable(plan.file)
 
 
 def _write(planned: Sequence[PlannedFile]) -> None:
-    for each in planned:
-        manifest.sweep(each.file)
-        if each.changed:
-            for folder in manifest.missing_folders(each.file) if each.new is not None else ():
+    for plan in planned:
+        manifest.sweep(plan.file)
+        if plan.changed:
+            for folder in manifest.missing_folders(plan.file) if plan.new is not None else ():
                 os.mkdir(folder, manifest.OUR_FOLDER)
-            manifest.write(each.file, each.new)
+            manifest.write(plan.file, plan.new)
 
 
 def _roll_back(planned: Sequence[PlannedFile]) -> bool:
     """Restore every file; False where one could not be: then the manifest stays for `uninstall`."""
     is_whole = True
-    for each in reversed(planned):
+    for plan in reversed(planned):
         try:
-            if manifest.read(each.file) != each.old:
-                manifest.write(each.file, each.old)
+            if manifest.read(plan.file) != plan.old:
+                manifest.write(plan.file, plan.old)
         except (ForewordError, OSError):  # a disk that is full takes back no byte either
             is_whole = False
     return is_whole

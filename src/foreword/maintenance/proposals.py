@@ -74,10 +74,10 @@ def rule_of(correction: str) -> str:
 def _groups(rules: Sequence[Memory]) -> list[list[Memory]]:
     """Group rules that say the same, each group oldest first."""
     groups: list[list[Memory]] = []
-    for each in sorted(rules, key=lambda memory: (memory.created, memory.uid))[-MOST:]:
-        near = [group for group in groups if any(same(each, other) for other in group)]
+    for rule in sorted(rules, key=lambda memory: (memory.created, memory.uid))[-MOST:]:
+        near = [group for group in groups if any(same(rule, other) for other in group)]
         groups = [group for group in groups if group not in near]
-        groups.append([*(other for group in near for other in group), each])
+        groups.append([*(other for group in near for other in group), rule])
     return [sorted(group, key=lambda memory: (memory.created, memory.uid)) for group in groups]
 
 
@@ -127,8 +127,8 @@ def _instead_of(memory: Memory) -> frozenset[str]:
 def _sessions(group: Sequence[Memory]) -> dict[str, int]:
     """Return the sessions of a group, and how often each repeated it."""
     counts: dict[str, int] = {}
-    for each in group:
-        seen_in = named(each.detail, "seen_in") or {each.session or each.uid: each.seen}
+    for memory in group:
+        seen_in = named(memory.detail, "seen_in") or {memory.session or memory.uid: memory.seen}
         for session, times in seen_in.items():
             counts[session] = counts.get(session, 0) + (times if isinstance(times, int) else 1)
     return dict(sorted(counts.items()))
