@@ -7,7 +7,7 @@ the same uid at every reading, so that importing twice changes nothing. The work
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -43,9 +43,9 @@ ENVIRON = ("HOME", "FOREWORD_OFF", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLAUDE_ME
 class Batch:
     """What was read in one go. Ends of links, and `superseded_by`, may be uids; texts need not be redacted yet."""
 
-    memories: tuple[Memory, ...] = ()
-    links: tuple[Link, ...] = ()
-    changes: tuple[Change, ...] = ()
+    memories: Sequence[Memory] = ()
+    links: Sequence[Link] = ()
+    changes: Sequence[Change] = ()
     session: Session | None = None
     done: int = 0  # of `total`, so far
     total: int = 0  # 0 where nobody knows

@@ -56,7 +56,7 @@ class _Database(Source):
         while page := list(islice(rows, BATCH)):
             done += len(page)
             memories = (_memory(row, source=self.name, project=project) for row in page)
-            yield Batch(tuple(each for each in memories if each.title), done=done)
+            yield Batch([memory for memory in memories if memory.title], done=done)
 
     def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
         raise NotImplementedError

@@ -64,7 +64,7 @@ class Files(Source):
             *(_instruction(file, project) for file in instructions),
             *(each for each in decisions if each),
         ]
-        yield Batch(tuple(memories), done=len(memories), total=len(memories))
+        yield Batch(memories, done=len(memories), total=len(memories))
 
 
 def _memory(kind: str, title: str, file: File, **fields: Any) -> Memory:

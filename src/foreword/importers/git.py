@@ -50,7 +50,7 @@ class Git(Source):
         older, newest = hashes[:-RECENT], hashes[-RECENT:]
         for start in range(0, len(older), RECENT):
             memories = memories_of(older[start : start + RECENT], project)
-            yield Batch(tuple(memories), done=start + len(memories), total=len(hashes))
+            yield Batch(memories, done=start + len(memories), total=len(hashes))
         if newest:
             yield replace(_with_functions(newest, project), done=len(hashes), total=len(hashes))
 
@@ -137,4 +137,4 @@ def _with_functions(hashes: Sequence[str], project: Project) -> Batch:
             last[change.file, change.function] = replace(change, project=project.key, at=commit.created)
     recent = list(last.values())[-CHANGES:]
     memories += [memory_of_change(change, project=project, source="git", trust="imported") for change in recent]
-    return Batch(tuple(memories), changes=tuple(recent))
+    return Batch(memories, changes=recent)

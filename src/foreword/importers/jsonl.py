@@ -149,9 +149,9 @@ class Jsonl(Source):
 
 def _batch(rows: list[Row], done: int) -> Batch:
     return Batch(
-        memories=tuple(row for row in rows if isinstance(row, Memory)),
-        links=tuple(row for row in rows if isinstance(row, Link)),
-        changes=tuple(row for row in rows if isinstance(row, Change)),
+        memories=[row for row in rows if isinstance(row, Memory)],
+        links=[row for row in rows if isinstance(row, Link)],
+        changes=[row for row in rows if isinstance(row, Change)],
         session=next((row for row in rows if isinstance(row, Session)), None),
         done=done,
         only_newer=True,

@@ -71,7 +71,7 @@ class Transcripts(Source):
             except OSError as exc:
                 batch = Batch(problems=(f"{file.path} cannot be read: {exc.strerror or exc}",))
             if done < len(todo):  # what older sessions left open, the newest knows better
-                batch = replace(batch, memories=tuple(each for each in batch.memories if each.kind != "handoff"))
+                batch = replace(batch, memories=[each for each in batch.memories if each.kind != "handoff"])
             yield replace(batch, done=done, total=len(todo))
 
     def _batch(self, file: Transcript, project: Project, *, seen: set[str]) -> Batch:
@@ -96,13 +96,8 @@ class Transcripts(Source):
         problems = (f"{plural(len(bad), 'lines')} of {file.path} could not be read",) if bad else ()
         if not times:
             return Batch(problems=problems)
-        return Batch(
-            memories=tuple(extraction.memories),
-            links=tuple(extraction.links),
-            changes=tuple(extraction.changes),
-            session=replace(session, started=times[0], last=times[-1], ended=times[-1], events=len(times)),
-            problems=problems,
-        )
+        session = replace(session, started=times[0], last=times[-1], ended=times[-1], events=len(times))
+        return Batch(extraction.memories, extraction.links, extraction.changes, session, problems=problems)
 
     def _files(self, project: Project) -> list[Transcript]:
         """Return the project's files, the one that was written first at the beginning."""
