@@ -11,7 +11,7 @@ from math import ceil
 
 from foreword.audit import MemoryChange, PlanContext
 from foreword.encoding import read_words
-from foreword.extract.merge import ALSO, evidence_of, together
+from foreword.extract.merge import ALSO, evidence_of, seen_again, together
 from foreword.extract.text import stem, stems
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
@@ -124,21 +124,9 @@ def _with_evidence(winner: Memory, loser: Memory) -> Memory:
         detail = {**{name: value for name, value in loser.detail.items() if name not in OWN}, **detail}
     evidence = evidence_of(loser)
     seen_in = together(evidence_of(winner), evidence)
-    return replace(
-        winner,
-        seen=sum(seen_in.values()),
-        detail={**detail, ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in},
-        tags=_union(winner.tags, loser.tags),
-        files=_union(winner.files, loser.files),
-        functions=_union(winner.functions, loser.functions),
-        created=min(winner.created, loser.created),
-        confirmed=max(winner.confirmed, loser.confirmed),
-        confidence=max(winner.confidence, loser.confidence),
-    )
-
-
-def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))[: max(MOST_NAMES, len(one))]
+    detail |= {ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in}
+    both = seen_again(winner, loser, most=MOST_NAMES, seen=sum(seen_in.values()), detail=detail)
+    return replace(both, body=winner.body, tags=tuple(dict.fromkeys((*winner.tags, *loser.tags)))[:MOST_NAMES])
 
 
 # ---- whether two sentences say the same, whatever their order and endings
