@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from foreword.audit import REVISED
 from foreword.encoding import storable
 from foreword.models import Memory, Trust, lowest_trust
+from foreword.recall.sanitize import cut_at_word, visible
 from foreword.recall.tokens import count
 from foreword.redact import redact
 
@@ -159,11 +159,7 @@ def _prompt(inputs: Sequence[str], *, fence: str) -> str:
 def plain(text: str, *, most: int) -> str:
     """Return *text* on one line of at most *most* characters, redacted, without invisible characters."""
     # Unseen characters go first: they could stand in the middle of a secret.
-    spaced = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in storable(text))
-    line = redact(" ".join("".join(char for char in spaced if char.isprintable() or char.isspace()).split()))
-    if len(line) <= most:
-        return line
-    return f"{line[: most - 1].rpartition(' ')[0] or line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return cut_at_word(redact(visible(storable(text))), width=most, more=False)
 
 
 _AROUND = "\"'`()[]{}<>,;:!?.…“”‘’«»*|"
