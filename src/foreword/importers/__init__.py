@@ -14,11 +14,11 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from foreword.capture.parse import project_at
-from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError
 from foreword.models import Change, Link, Memory, Project, Session
 from foreword.policy import off, refuse_to_write
 from foreword.redact import redact_all
+from foreword.store.sql import as_json
 
 Row = TypeVar("Row", Memory, Change, Session, Link)
 
@@ -108,8 +108,7 @@ def refuse_where_off(project: Project, *, choices: Mapping[str, Any], environ: M
 def safe(row: Row) -> Row:
     """Return a row with every text redacted and storable; a memory's title and body of a bounded size."""
     values = vars(row) | ({"detail": dict(row.detail)} if isinstance(row, Memory) else {})
-    text = json.dumps(redact_all(values), ensure_ascii=False, default=str)
-    clean: dict[str, Any] = json.loads(storable(text))  # as it will be loaded from the store
+    clean: dict[str, Any] = json.loads(as_json(redact_all(values)))  # as it will be loaded from the store
     clean |= {name: tuple(each) for name, each in clean.items() if isinstance(each, list)}
     if isinstance(row, Memory):
         body = clean["body"]
