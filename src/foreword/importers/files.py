@@ -85,7 +85,7 @@ def _about(project: Project) -> Iterator[Memory]:
         package = _file(project.root, name)
         value: Any = _parsed(package) if package else {}
         for step in keys:
-            value = value.get(step) if isinstance(value, dict) else None
+            value = dict_of(value).get(step)
         if isinstance(value, str) and len(value.split()) > 2:
             file, role = package, " ".join(value.split())
             break
@@ -141,8 +141,7 @@ def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
             by_target.append({target: (f"{tool} {target}", file) for target in re.findall(pattern, file.text, re.M)})
     if file := _file(root, "package.json"):
         runner = next((tool for lock, tool in TABLE["runners"].items() if _file(root, lock)), "npm")
-        scripts = _parsed(file).get("scripts")
-        scripts = scripts if isinstance(scripts, dict) else {}
+        scripts = dict_of(_parsed(file).get("scripts"))
         names = [name for name, script in scripts.items() if "no test specified" not in str(script)]
         texts = {name: f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}" for name in names}
         by_target.append({name: (command, file) for name, command in texts.items()})

@@ -118,11 +118,9 @@ def peek(path: str, *, agent: str) -> tuple[str, str]:
     """Return the id and the folder of a file's session, from its first lines; no folder for a sub-agent's."""
     session = os.path.basename(path).removesuffix(".jsonl")
     for line in _lines(path, max_bytes=HEAD_BYTES):
-        payload = line.get("payload")
-        if agent == "codex" and isinstance(payload, dict) and line.get("type") == "session_meta":
-            source = payload.get("source")
-            is_inner = isinstance(source, dict) and "subagent" in source
-            cwd = "" if is_inner else text_of(payload, "cwd")
+        payload = dict_of(line.get("payload"))
+        if agent == "codex" and line.get("type") == "session_meta":
+            cwd = "" if "subagent" in dict_of(payload.get("source")) else text_of(payload, "cwd")
             return text_of(payload, "id", "session_id") or session, cwd
         if agent != "codex" and (cwd := text_of(line, "cwd")):
             return session, cwd
@@ -185,7 +183,7 @@ def _lines(path: str, *, max_bytes: int = 0, bad: list[int] | None = None) -> It
 def _object(text: str) -> Mapping[str, Any]:
     """Return a JSON object; half of a surrogate pair, which JSON can spell and no file can hold, is replaced."""
     parsed = dict_of(text)
-    return dict_of(as_json(parsed)) if "\\ud" in text.lower() else parsed
+    return dict_of(as_json(parsed)) if parsed and "\\ud" in text.lower() else parsed
 
 
 class _Reader:
@@ -193,7 +191,7 @@ class _Reader:
 
     def __init__(self, root: str) -> None:
         self.root, self.cwd, self.at = root, "", 0.0
-        self.calls: dict[str, tuple[str, dict[str, Any], str]] = {}  # id -> tool, arguments, folder
+        self.calls: dict[str, tuple[str, Mapping[str, Any], str]] = {}  # id -> tool, arguments, folder
         self._times: Counter[str] = Counter()
 
     def nth(self, id: str) -> str:
@@ -215,11 +213,11 @@ _HEAVY = ("file", "stdout", "content", "base64")  # of a structured result: what
 
 class _Claude(_Reader):
     def read(self, line: Mapping[str, Any]) -> Iterator[Action]:
-        kind, message, uuid = line.get("type"), line.get("message"), text_of(line, "uuid")
+        kind, message, uuid = line.get("type"), dict_of(line.get("message")), text_of(line, "uuid")
         if line.get("isSidechain") or line.get("isMeta") or line.get("isApiErrorMessage"):
             return
         is_boundary = kind == "system" and line.get("subtype") == "compact_boundary"
-        is_message = kind in ("user", "assistant") and isinstance(message, dict) and not line.get("isCompactSummary")
+        is_message = kind in ("user", "assistant") and message and not line.get("isCompactSummary")
         if not (is_boundary or is_message) or (uuid and self._times[f"line {uuid}"]):
             return
         self._times[f"line {uuid}"] += 1
@@ -227,7 +225,7 @@ class _Claude(_Reader):
         self.at = timestamp(line.get("timestamp"), default=self.at)
         if is_boundary:
             yield Action(kind="compaction", at=self.at, id=uuid)
-        elif isinstance(message, dict) and message.get("model") != "<synthetic>":
+        elif message.get("model") != "<synthetic>":
             result = line.get("toolUseResult")
             if isinstance(result, dict):
                 result = {name: each for name, each in result.items() if name not in _HEAVY}
@@ -241,16 +239,11 @@ class _Claude(_Reader):
     def _assistant(self, blocks: list[dict[str, Any]], uuid: str) -> Iterator[Action]:
         for number, block in enumerate(blocks):
             if block.get("type") == "tool_use":
-                arguments = block.get("input")
-                arguments = arguments if isinstance(arguments, dict) else {}
-                self.calls[text_of(block, "id")] = (text_of(block, "name"), arguments, self.cwd)
+                call = (text_of(block, "name"), dict_of(block.get("input")), self.cwd)
+                self.calls[text_of(block, "id")] = call
             elif text := text_of(block, "text").strip():
-                yield Action(
-                    kind="answer",
-                    at=self.at,
-                    text=shorten(text, max_chars=TEXT),
-                    id=f"{uuid}/{number}" if number else uuid,
-                )
+                id = f"{uuid}/{number}" if number else uuid
+                yield Action(kind="answer", at=self.at, text=shorten(text, max_chars=TEXT), id=id)
 
     def _user(self, clean: Mapping[str, Any], uuid: str, *, prompt: str, is_typed: bool) -> Iterator[Action]:
         texts = []
@@ -265,7 +258,7 @@ class _Claude(_Reader):
                     continue
                 code = re.match(r"Exit code:? (-?[0-9]+)", output)
                 failed: bool | None = bool(block.get("is_error")) or bool(code and code[1] != "0")
-                if not failed and isinstance(clean["result"], dict) and clean["result"].get("interrupted"):
+                if not failed and dict_of(clean["result"]).get("interrupted"):
                     failed = None
                 yield self.tool_use(id, output=output, failed=failed, result=clean["result"])
         if text := own_words("\n".join(texts)) if is_typed else "":
@@ -295,9 +288,7 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 class _Codex(_Reader):
     def read(self, line: Mapping[str, Any]) -> Iterator[Action]:
-        kind, payload = line.get("type"), line.get("payload")
-        if not isinstance(payload, dict):
-            return
+        kind, payload = line.get("type"), dict_of(line.get("payload"))
         self.at = timestamp(line.get("timestamp"), default=self.at)
         if kind in ("session_meta", "turn_context"):  # a command may run elsewhere
             self.cwd = text_of(payload, "cwd") or self.cwd

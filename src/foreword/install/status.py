@@ -156,8 +156,7 @@ def _switched_off(setup: Setup) -> str:
 def _untrusted_by_codex(setup: Setup, records: Mapping[str, FileRecord]) -> list[str]:
     """Return our hooks that Codex's settings do not say it trusts; whether a trusted one changed since is not known."""
     state = _setting(setup.folder / "config.toml", "hooks.state")
-    known = state.items() if isinstance(state, dict) else ()
-    trusted = [key for key, each in known if isinstance(each, dict) and each.get("trusted_hash")]
+    trusted = [key for key, hook in agents.dict_of(state).items() if agents.dict_of(hook).get("trusted_hash")]
     entries = (entry for record in records.values() for entry in record.entries)
     events = {entry.keys[-1]: entry.file for entry in entries if entry.keys[0] == "hooks"}
     keys = {event: f"{file}:{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}:" for event, file in events.items()}
@@ -172,5 +171,5 @@ def _setting(path: Path, name: str) -> Any:
     except (ForewordError, ValueError, RecursionError):
         return None
     for key in name.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
+        value = agents.dict_of(value).get(key)
     return value

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from foreword import __version__
+from foreword.agents import dict_of
 from foreword.config import Settings
 from foreword.errors import ModelError
 from foreword.models import ModelCall
@@ -207,8 +208,7 @@ def call(
 
 def _usage(answer: Any) -> Tokens:
     """Return the tokens in and out of an answer of either kind; None where it has no figure that can be true."""
-    usage = answer.get("usage") if isinstance(answer, dict) else None
-    figures = usage.items() if isinstance(usage, dict) else ()
+    figures = dict_of(dict_of(answer).get("usage")).items()
     known = {name: n for name, n in figures if type(n) is int and 0 <= n <= MOST_TOKENS}  # not isinstance: true is one
     tokens_in = known.get("prompt_tokens", known.get("input_tokens"))
     if tokens_in is not None:

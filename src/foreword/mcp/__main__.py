@@ -15,7 +15,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from foreword.agents import AGENTS, agent_of_client, find, text_of
+from foreword.agents import AGENTS, agent_of_client, dict_of, find, text_of
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload, ForewordError, WorkerError
 from foreword.hook import client
@@ -86,10 +86,9 @@ def reply_to(message: Any, client: Message) -> tuple[Message | Call | None, Mess
 
 def _initialized(id: Id, params: Message) -> tuple[Message, Message]:
     """Agree on a version that both know: the client's, else our newest; keep the name of the client."""
-    wanted, info = params.get("protocolVersion"), params.get("clientInfo")
+    wanted, fields = params.get("protocolVersion"), dict_of(params.get("clientInfo"))
     if not isinstance(wanted, str):
         return error(id, INVALID_PARAMS, "initialize needs a protocolVersion"), EMPTY
-    fields = info if isinstance(info, dict) else {}
     client = {name: text_of(fields, name)[:80] for name in ("name", "version") if text_of(fields, name)}
     content = {
         "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
@@ -101,11 +100,10 @@ def _initialized(id: Id, params: Message) -> tuple[Message, Message]:
 
 
 def _called(id: Id, params: Message, client: Message) -> Message | Call:
-    name, arguments, meta = params.get("name"), params.get("arguments") or {}, params.get("_meta")
+    name, arguments, meta = params.get("name"), params.get("arguments") or {}, dict_of(params.get("_meta"))
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return error(id, INVALID_PARAMS, "tools/call needs the name of a tool, and arguments as an object")
-    meta = meta if isinstance(meta, dict) else {}
-    codex = meta[CODEX_KEY] if isinstance(meta.get(CODEX_KEY), dict) else {}
+    codex = dict_of(meta.get(CODEX_KEY))
     session = text_of(codex, "session_id")
     inner = text_of(codex, "thread_id") not in ("", session)
     call = Call(id, name, arguments, client, tool_use=text_of(meta, TOOL_USE_KEY), session=session, inner=inner)
