@@ -165,5 +165,5 @@ def _print_plan(plan: Plan) -> None:
                 output.write(f"    {line}")
             if len(lines) > max_lines:
                 output.write(f"    … {len(lines) - max_lines} more lines")
-    for path in plan.gone:
+    for path in plan.leftovers:
         output.write(f"  remove  {path}")

@@ -30,8 +30,8 @@ class Put:
     """A text with a value inserted, and what is needed to remove it without a trace."""
 
     text: str
-    made: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
-    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # the inside of the one that was empty
+    added: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
+    insides: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # of the one that was empty, as it was
 
 
 class _Node(NamedTuple):
@@ -67,7 +67,7 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
         newline = _newline(text)
         gap = newline if text.strip(SPACE) and not text.endswith("\n") else ""
         placed = put(f"{text}{gap}{{}}{newline}", keys, new, append=append)
-        return Put(placed.text, ((), *placed.made), {(): text})
+        return Put(placed.text, ((), *placed.added), {(): text})
     for depth, key in enumerate(keys):
         _expect(node, "{", text, keys[:depth])
         index = _place(text, node, key)
@@ -75,9 +75,9 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
             value = [new] if append else new
             for inner_key in reversed(keys[depth + 1 :]):
                 value = {inner_key: value}
-            made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
+            added = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
             name = f"{json.dumps(key, ensure_ascii=False)}: "
-            return _inserted(text, node, name, value, path=keys[:depth], made=made)
+            return _inserted(text, node, name, value, path=keys[:depth], added=added)
         node = _children(text, node)[index]
     _expect(node, "[", text, keys)
     return _inserted(text, node, "", new, path=keys)
@@ -101,24 +101,24 @@ def remove(text: str, path: Path) -> str:
     return text
 
 
-def emptied(text: str, *, made: Iterable[Keys], was: Mapping[Keys, str]) -> str:
+def emptied(text: str, *, added: Iterable[Keys], insides: Mapping[Keys, str]) -> str:
     """Remove containers that were made and are empty again; others get back the inside that they had when empty."""
-    made = sorted(made, key=len, reverse=True)
-    for path in made:
+    added = sorted(added, key=len, reverse=True)
+    for path in added:
         if path and _inside(text, path).isspace():
             text = remove(text, path)
-    for path, inside in was.items():
+    for path, inside in insides.items():
         node = _at(text, path)
         if node and _inside(text, path).split() == inside.split() and not _children(text, node):
             text = text[: node.at + 1] + inside + text[node.end - 1 :]
     root = _at(text, ())
-    if root and () in made and () in was and _inside(text, ()).isspace():
+    if root and () in added and () in insides and _inside(text, ()).isspace():
         text = text[: root.at] + text[root.end :]  # the document that we began
-        return was[()] if text.split() == was[()].split() else text
+        return insides[()] if text.split() == insides[()].split() else text
     return text
 
 
-def _inserted(text: str, node: _Node, key: str, new: Any, *, path: Keys, made: tuple[Keys, ...] = ()) -> Put:
+def _inserted(text: str, node: _Node, key: str, new: Any, *, path: Keys, added: tuple[Keys, ...] = ()) -> Put:
     """Insert a value as the last child of *node*, on a line of its own."""
     newline, first_indent = _newline(text), re.search(r"\n([ \t]+)\S", text)
     unit = first_indent[1] if first_indent else DEFAULT_INDENT
@@ -137,7 +137,7 @@ def _inserted(text: str, node: _Node, key: str, new: Any, *, path: Keys, made: t
     changed = text[:spot] + newline + indent + body + tail + text[spot:]
     if last_child is not None and last_child.comma < 0:
         changed = changed[: last_child.end] + "," + changed[last_child.end :]
-    return Put(changed, made, {path: text[node.at + 1 : node.end - 1]} if last_child is None else {})
+    return Put(changed, added, {path: text[node.at + 1 : node.end - 1]} if last_child is None else {})
 
 
 def _behind_comments(text: str, end: int) -> int:

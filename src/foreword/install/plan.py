@@ -47,7 +47,7 @@ class Plan:
 
     agent: str
     files: tuple[PlannedFile, ...] = ()
-    gone: tuple[Path, ...] = ()  # whole files and folders that the agent made because of us, and that go
+    leftovers: tuple[Path, ...] = ()  # whole files and folders that the agent made because of us, and that go
     residue: tuple[AgentResidue, ...] = ()  # what the agent may write by itself because of us
     after: tuple[str, ...] = ()
     plugin: bool = False
@@ -55,7 +55,7 @@ class Plan:
 
     @property
     def changed(self) -> bool:
-        return bool(self.gone) or any(each.changed for each in self.files)
+        return bool(self.leftovers) or any(each.changed for each in self.files)
 
 
 def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version: str = "") -> Plan:
@@ -70,17 +70,17 @@ def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version:
     planned += [
         _without_us(Path(path), record, agent=agent) for path, record in known.files.items() if Path(path) not in wanted
     ]
-    planned, gone = _without_residue(planned, [each for each in known.residue if each not in residue])
+    planned, leftovers = _without_residue(planned, [each for each in known.residue if each not in residue])
     every = tuple(dict.fromkeys((*known.residue, *residue)))
-    return Plan(agent, tuple(planned), gone, every, setup.after, plugin, version)
+    return Plan(agent, tuple(planned), leftovers, every, setup.after, plugin, version)
 
 
 def undo_plan(agent: str, *, home: Home) -> Plan:
     """Plan how to leave an agent as it was, by the manifest."""
     known = manifest.load(home, agent) or Manifest(agent)
     planned = [_without_us(Path(path), record, agent=agent) for path, record in known.files.items()]
-    planned, gone = _without_residue(planned, known.residue)
-    return Plan(agent, tuple(planned), gone)
+    planned, leftovers = _without_residue(planned, known.residue)
+    return Plan(agent, tuple(planned), leftovers)
 
 
 def apply(plan: Plan, *, home: Home) -> None:
@@ -100,7 +100,8 @@ def apply(plan: Plan, *, home: Home) -> None:
     for path, new in records.items():
         old = known.files.get(path, FileRecord())
         entries = (*new.entries, *(each for each in old.entries if each not in new.entries))
-        either[path] = replace(new, entries=entries, made=(*old.made, *new.made), was={**new.was, **old.was})
+        insides = {**new.insides, **old.insides}
+        either[path] = replace(new, entries=entries, added=(*old.added, *new.added), insides=insides)
     manifest.save(home, replace(done, files=either))
     try:
         _write(plan.files)
@@ -111,7 +112,7 @@ def apply(plan: Plan, *, home: Home) -> None:
             with suppress(OSError):
                 manifest.save(home, before) if before else manifest.drop(home, plan.agent)
         raise
-    _remove(plan.gone)
+    _remove(plan.leftovers)
 
 
 def undo(agent: str, *, home: Home) -> None:
@@ -123,7 +124,7 @@ def undo(agent: str, *, home: Home) -> None:
     except BaseException:
         _roll_back(plan.files)
         raise
-    _remove(plan.gone)
+    _remove(plan.leftovers)
     _remove_folders(known.folders if known else ())
     manifest.drop(home, agent)
 
@@ -158,22 +159,22 @@ def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, 
 
 
 def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[str, FileRecord]:
-    made: list[Keys] = []
-    was: dict[Keys, str] = {}
+    added: list[Keys] = []
+    insides: dict[Keys, str] = {}
     ours = []
     for entry in entries:
         if has_entry(text, entry) and not entry.default:
             ours.append(entry)  # of an earlier installation whose manifest is gone
         elif entry.append or jsonc.find(text, entry.keys) is MISSING:
             placed = jsonc.put(text, entry.keys, entry.value, append=entry.append)
-            text, made, was = placed.text, [*made, *placed.made], {**placed.was, **was}
+            text, added, insides = placed.text, [*added, *placed.added], {**placed.insides, **insides}
             ours.append(entry)
         elif not entry.default:
             raise BadConfig(
                 f"`{'.'.join(entry.keys)}` is there already, and is not ours",
                 hint=f"rename it or take it out, then run `foreword install {agent}` again",
             )
-    return text, FileRecord(entries=tuple(ours), made=tuple(dict.fromkeys(made)), was=was)
+    return text, FileRecord(entries=tuple(ours), added=tuple(dict.fromkeys(added)), insides=insides)
 
 
 def _unordered(item: Any) -> Any:
@@ -222,13 +223,13 @@ def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
     for entry in record.entries:
         if not entry.append and not entry.default and "foreword" in entry.keys[-1]:
             text = jsonc.remove(text, entry.keys)
-    text = jsonc.emptied(text, made=record.made, was=record.was)
+    text = jsonc.emptied(text, added=record.added, insides=record.insides)
     for entry in record.entries:
         # What a file must hold whoever uses it goes unless somebody else uses it now: Cursor wants its version.
         beside = jsonc.find(text, entry.keys[:-1]) if entry.default else MISSING
         if isinstance(beside, dict) and (record.existed or set(beside) == {entry.keys[-1]}):
             text = _without_entry(text, entry)
-    return jsonc.emptied(text, made=record.made, was=record.was)
+    return jsonc.emptied(text, added=record.added, insides=record.insides)
 
 
 def has_entry(text: str, entry: Entry) -> bool:
@@ -277,8 +278,8 @@ def _without_residue(
             continue  # what is no JSON is the agent's to mend, and stays
         if without != before.new:
             by_file[file] = replace(before, new=without)
-    gone = (each.file for each in residue if not each.keys and "foreword" in each.file.name)
-    return list(by_file.values()), tuple(path for path in gone if os.path.lexists(path))
+    leftovers = (each.file for each in residue if not each.keys and "foreword" in each.file.name)
+    return list(by_file.values()), tuple(path for path in leftovers if os.path.lexists(path))
 
 
 def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
@@ -288,7 +289,7 @@ def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
         without = jsonc.remove(without, path)
     if without == text:
         return data
-    without = jsonc.emptied(without, made={each[:end] for each in keys for end in range(1, len(each))}, was={})
+    without = jsonc.emptied(without, added={each[:end] for each in keys for end in range(1, len(each))}, insides={})
     document = jsonc.read(without)
     return None if isinstance(document, dict) and document.keys() <= FRAME else without.encode()
 
