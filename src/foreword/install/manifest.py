@@ -75,12 +75,12 @@ def sweep(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file that we changed."""
+    """One file that we changed, in the names that are stored."""
 
     existed: bool = True  # before us
     entries: tuple[Entry, ...] = ()
-    added: tuple[Keys, ...] = ()  # containers that came with the entries
-    insides: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # of containers that were empty, as they were
+    made: tuple[Keys, ...] = ()  # containers that came with the entries
+    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # the inside of containers that were empty
     block: str = ""  # tables at the end of a TOML file
     gap: str = "\n"  # between them and the user's last line
     own: str = ""  # the digest of a whole file of ours
@@ -117,7 +117,7 @@ def load(home: Home, agent: str) -> Manifest | None:
 def save(home: Home, manifest: Manifest) -> None:
     """Write the manifest to the disk, before anything that it describes is touched."""
     records = {
-        path: {**vars(record), "insides": [[list(keys), inside] for keys, inside in record.insides.items()]}
+        path: {**vars(record), "was": [[list(keys), inside] for keys, inside in record.was.items()]}
         for path, record in manifest.files.items()
     }
     text = json.dumps(
@@ -156,7 +156,7 @@ def _record(path: str, fields: Mapping[str, Any]) -> FileRecord:
     entries = ({**each, "file": Path(path), "keys": tuple(each["keys"])} for each in fields["entries"])
     tuples = {
         "entries": tuple(Entry(**each) for each in entries),
-        "added": tuple(tuple(keys) for keys in fields["added"]),
-        "insides": {tuple(keys): inside for keys, inside in fields["insides"]},
+        "made": tuple(tuple(keys) for keys in fields["made"]),
+        "was": {tuple(keys): inside for keys, inside in fields["was"]},
     }
     return FileRecord(**{**fields, **tuples})

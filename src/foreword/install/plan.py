@@ -100,8 +100,7 @@ def apply(plan: Plan, *, home: Home) -> None:
     for path, new in records.items():
         old = known.files.get(path, FileRecord())
         entries = (*new.entries, *(each for each in old.entries if each not in new.entries))
-        insides = {**new.insides, **old.insides}
-        either[path] = replace(new, entries=entries, added=(*old.added, *new.added), insides=insides)
+        either[path] = replace(new, entries=entries, made=(*old.made, *new.made), was={**new.was, **old.was})
     manifest.save(home, replace(done, files=either))
     try:
         _write(plan.files)
@@ -174,7 +173,7 @@ def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[s
                 f"`{'.'.join(entry.keys)}` is there already, and is not ours",
                 hint=f"rename it or take it out, then run `foreword install {agent}` again",
             )
-    return text, FileRecord(entries=tuple(ours), added=tuple(dict.fromkeys(added)), insides=insides)
+    return text, FileRecord(entries=tuple(ours), made=tuple(dict.fromkeys(added)), was=insides)
 
 
 def _unordered(item: Any) -> Any:
@@ -223,13 +222,13 @@ def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
     for entry in record.entries:
         if not entry.append and not entry.default and "foreword" in entry.keys[-1]:
             text = jsonc.remove(text, entry.keys)
-    text = jsonc.emptied(text, added=record.added, insides=record.insides)
+    text = jsonc.emptied(text, added=record.made, insides=record.was)
     for entry in record.entries:
         # What a file must hold whoever uses it goes unless somebody else uses it now: Cursor wants its version.
         beside = jsonc.find(text, entry.keys[:-1]) if entry.default else MISSING
         if isinstance(beside, dict) and (record.existed or set(beside) == {entry.keys[-1]}):
             text = _without_entry(text, entry)
-    return jsonc.emptied(text, added=record.added, insides=record.insides)
+    return jsonc.emptied(text, added=record.made, insides=record.was)
 
 
 def has_entry(text: str, entry: Entry) -> bool:
