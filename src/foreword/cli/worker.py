@@ -15,6 +15,7 @@ import typer
 from foreword.cli import output
 from foreword.cli.connection import connect, refuse_agents, this_home
 from foreword.config import load
+from foreword.errors import ForewordError
 from foreword.worker import lifecycle
 
 CHECK_EVERY = 0.5  # seconds
@@ -43,6 +44,18 @@ def start() -> None:
 def stop() -> None:
     """Stop the worker; nothing is lost, and the next hook or command starts a new one."""
     output.write("the worker has stopped" if lifecycle.stop(this_home()) else "no worker runs")
+
+
+@app.command()
+def run() -> None:
+    """Run the worker in this terminal, until Ctrl-C."""
+    from foreword.worker.__main__ import main
+
+    home = this_home()
+    if pid := lifecycle.pid_of(home):
+        raise ForewordError(f"a worker already runs, process {pid}", hint="run `foreword worker stop` first")
+    output.remark(f"serving {home.root}, logging to {home.log}; Ctrl-C stops it")
+    raise typer.Exit(main())
 
 
 def mcp() -> None:
