@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -370,6 +371,13 @@ def test_long_texts_keep_their_ends_and_secrets_at_a_cut_are_gone(tmp_path: Path
     (action,) = inner(Claude(ROOT).answer("see " * 20_000 + "<private>the plan " * 20_000).write(tmp_path / "s.jsonl"))
     assert action.text.startswith("see see")
     assert "plan" not in action.text
+
+
+def test_a_long_message_of_codex_is_known_by_all_of_its_text(tmp_path: Path) -> None:
+    text = "see " * 20_000 + "the plan"
+    (action,) = inner(Codex(ROOT).prompt(text, forms=("item",)).write(tmp_path / "r.jsonl"), agent="codex")
+    assert len(action.text) < len(text)
+    assert action.id == hashlib.blake2b(f"prompt\0{text}".encode(), digest_size=8).hexdigest()
 
 
 def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_read(tmp_path: Path, monkeypatch) -> None:

@@ -310,10 +310,11 @@ class _Codex(_Reader):
             role = {"user": "prompt", "assistant": "answer"}.get(text_of(item, "role"), "")
             # Instructions and surroundings come as blocks of their own beside the message.
             parts = [own_words(text) if role == "prompt" else text for text in texts_of(item["content"])]
-            text = shorten("\n".join(filter(None, parts)).strip(), max_chars=TEXT)
+            text = "\n".join(filter(None, parts)).strip()
             if role and text:
                 # By its text and how often it came: a fork repeats the same with other times, and not all have ids.
-                yield Action(kind=role, at=self.at, text=text, id=self.nth(_digest(role, text)))
+                id = self.nth(_digest(role, text))
+                yield Action(kind=role, at=self.at, text=shorten(text, max_chars=TEXT), id=id)
         elif kind in _CALLS:
             text = text_of(item, "input", "arguments")
             objects = [item[name] for name in ("action", "arguments") if isinstance(item[name], dict)]
