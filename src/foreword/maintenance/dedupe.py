@@ -125,8 +125,9 @@ def _with_evidence(winner: Memory, loser: Memory) -> Memory:
     evidence = evidence_of(loser)
     seen_in = together(evidence_of(winner), evidence)
     detail |= {ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in}
-    both = seen_again(winner, loser, most=MOST_NAMES, seen=sum(seen_in.values()), detail=detail)
-    return replace(both, body=winner.body, tags=tuple(dict.fromkeys((*winner.tags, *loser.tags)))[:MOST_NAMES])
+    most = max(MOST_NAMES, *map(len, (winner.files, winner.functions, winner.tags)))  # none of its own is lost
+    both = seen_again(winner, loser, most=most, seen=sum(seen_in.values()), detail=detail)
+    return replace(both, body=winner.body, tags=tuple(dict.fromkeys((*winner.tags, *loser.tags)))[:most])
 
 
 # ---- whether two sentences say the same, whatever their order and endings
