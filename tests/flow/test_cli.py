@@ -307,6 +307,7 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     ):
         assert re.search(f"^{row}", output, re.MULTILINE), row
     assert fresh.says("explain", context["injection"]) == output
+    assert fresh.says("explain", context["injection"].upper()) == output
     assert fresh.json("explain", context["injection"])["injection"]["text"] == context["context"]
     client.get("/api/context", trigger="session_start", source="startup", **where)
     output = fresh.says("explain")
@@ -462,12 +463,15 @@ def test_the_worker_starts_tells_and_leaves(fresh: Shell) -> None:
     assert f"process {lifecycle.pid_of(fresh.home)}" not in fresh.says("worker", "start")
     assert "already runs" in fresh.says("worker", "start")
     assert fresh.json("status")["worker"]["pid"] == lifecycle.pid_of(fresh.home)
+    assert "already runs" in fresh.run("worker", "run", code=1).stderr
     assert fresh.says("worker", "stop") == "the worker has stopped\n"
     assert lifecycle.pid_of(fresh.home) == 0
 
 
 def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
-    running = subprocess.Popen([sys.executable, "-m", "foreword.worker"], env=fresh.environ, stderr=subprocess.PIPE)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "foreword", "worker", "run"], env=fresh.environ, stderr=subprocess.PIPE
+    )
     try:
         wait_for(lambda: lifecycle.pid_of(fresh.home) == running.pid)
         assert fresh.json("status")["worker"]["pid"] == running.pid

@@ -94,6 +94,8 @@ def forget(
     if dry_run or not yes:
         plan = post_long("/api/forget", {**request, "dry_run": True}, doing="planning")
         _ask(plan, _print_forget_plan, "Forget this for good?", dry_run=dry_run, json=json)
+        if ids:  # what was shown, and nothing that has begun with the same letters since
+            request["ids"] = [each["id"] for each in plan["memories"]]
     receipt = post_long("/api/forget", {**request, "why": why}, doing="forgetting")
     output.write_json(receipt) if json else _print_receipt(receipt)
     if receipt["left"]:

@@ -102,7 +102,7 @@ def explain(
     client = connect()
     if not id:
         answer = _last(client, folder(project))
-    elif id.startswith("inj"):
+    elif id.lower().startswith("inj"):
         answer = client.get(route("/api/injections", id))
     else:
         answer = client.get(route("/api/memories", id), full=1)

@@ -74,12 +74,14 @@ class Store:
         return kept
 
     def full_id(self, prefix: str) -> str:
-        """Return the id of the only memory or injection that begins with *prefix*; without one, *prefix* itself."""
+        """Return the memory or injection called *prefix*, or the only one that begins so; without one, *prefix*."""
         self.database.flush()
         table = "injections" if prefix.lower().startswith("inj") else "memories"
-        sql = f"SELECT id FROM {table} WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
+        sql = f"SELECT id FROM {table} WHERE id = ? OR id >= ? AND id < ? ORDER BY lower(id) LIMIT 5"
         start = prefix.lower()
-        ids = [id for (id,) in self.database.query(sql, (start, start + chr(0x10FFFF)))] if start else []
+        ids = [id for (id,) in self.database.query(sql, (prefix, start, start + chr(0x10FFFF)))] if start else []
+        if exact := [id for id in (prefix, start) if id in ids]:
+            return exact[0]
         if len(ids) > 1:
             raise BadRequest(f"several ids begin with {prefix!r}", hint=f"one of {', '.join(ids)}")
         return ids[0] if ids else prefix
