@@ -62,7 +62,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> di
     ours, plain, look_times = [], [], []
     for _ in range(runs):  # by turns, and in CPU time: a busy machine slows both alike
         started = time.process_time()
-        count = sum(1 for _ in actions(str(path), host=host, root="/home/user/rooms"))
+        count = sum(1 for _ in actions(str(path), agent=host, root="/home/user/rooms"))
         ours.append(time.process_time() - started)
         started = time.process_time()
         with open(path, "rb") as file:
@@ -70,7 +70,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> di
                 json.loads(line)
         plain.append(time.process_time() - started)
         started = time.process_time()
-        peek(str(path), host=host)
+        peek(str(path), agent=host)
         look_times.append(time.process_time() - started)
     done = subprocess.run(
         [sys.executable, __file__, "--peak", str(path), host], capture_output=True, text=True, check=True
@@ -87,7 +87,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> di
 
 def _peak(path: str, host: str) -> None:
     base = _most_memory()
-    for _ in actions(path, host=host, root="/home/user/rooms"):
+    for _ in actions(path, agent=host, root="/home/user/rooms"):
         pass
     print(base, _most_memory() - base)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from foreword import models
+from foreword.encoding import did_you_mean
 from foreword.errors import BadConfig, ForewordError
 from foreword.layout import LAYOUT, TriggerLayout, merge_layout, shorten
 from foreword.paths import Home, expand, replacing
@@ -146,31 +147,27 @@ def load(home: Home, environ: Mapping[str, str]) -> Loaded:
     problems = [problem] if problem else []
     values: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
     origin = dict.fromkeys((*values, "layout"), "default")
-    for name, value in table.items():
-        if name == "layout":
-            continue
-        try:
-            values[name] = _expanded(check(find_setting(name), value), environ)
-            origin[name] = "file"
-        except BadConfig as exc:
-            problems.append(f"{home.config}: {exc}; {exc.hint}")
-    layout, wrong = merge_layout(table.get("layout", {}))
+    layout, wrong = merge_layout(table.pop("layout", {}))
     problems += [f"{home.config}: {each}" for each in wrong]
     if layout != LAYOUT:
         origin["layout"] = "file"
+    written = [(name, value, "file", str(home.config)) for name, value in table.items()]
     for setting in SETTINGS:
         if text := environ.get(setting.env, ""):
-            try:
-                values[setting.name] = _expanded(check(setting, from_text(setting, text)), environ)
-                origin[setting.name] = "environment"
-            except BadConfig as exc:
-                problems.append(f"{setting.env} in the environment is ignored: {exc}")
+            written.append((setting.name, from_text(setting, text), "environment", f"{setting.env} is ignored"))
+    for name, value, place, problem in written:
+        try:
+            values[name] = _expanded(check(find_setting(name), value), environ)
+            origin[name] = place
+        except BadConfig as exc:
+            problems.append(f"{problem}: {exc}; {exc.hint}")
     return Loaded(settings=Settings(**values, layout=layout), origin=origin, problems=tuple(problems))
 
 
 def load_synonyms(home: Home) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
     """Return each word with its synonyms, the user's lines in the place of ours, and what is wrong with the file."""
-    words = {word: _synonyms(word, them) for word, them in tomllib.loads(PACKAGED_SYNONYMS.read_text("utf-8")).items()}
+    packaged = tomllib.loads(PACKAGED_SYNONYMS.read_text("utf-8"))
+    words = {word: _synonyms(word, others) for word, others in packaged.items()}
     table, _, problem = _read(home.synonyms)
     problems = [problem] if problem else []
     for word, value in table.items():
@@ -179,19 +176,16 @@ def load_synonyms(home: Home) -> tuple[Mapping[str, tuple[str, ...]], tuple[str,
         except BadConfig as exc:
             problems.append(f"{home.synonyms}: {exc}; {exc.hint}")
     # With an empty list a user takes one of our words out.
-    return {word: others for word, others in words.items() if others}, tuple(problems)
+    return {word: value for word, value in words.items() if value}, tuple(problems)
 
 
 def find_setting(name: str) -> Setting:
     """Return the setting of a name; BadConfig where there is none."""
-    for setting in SETTINGS:
-        if setting.name == name:
-            return setting
-    from difflib import get_close_matches  # late: a hook without a worker pays for every import
-
-    near = get_close_matches(name, [setting.name for setting in SETTINGS], n=1)
-    hint = f"did you mean `{near[0]}`?" if near else "`foreword config` lists the settings"
-    raise BadConfig(f"{shorten(name)} is not a setting", hint=hint)
+    by_name = {setting.name: setting for setting in SETTINGS}
+    if name not in by_name:
+        hint = did_you_mean(name, by_name, otherwise="`foreword config` lists the settings")
+        raise BadConfig(f"{shorten(name)} is not a setting", hint=hint)
+    return by_name[name]
 
 
 def check(setting: Setting, value: object) -> object:
@@ -202,20 +196,20 @@ def check(setting: Setting, value: object) -> object:
             return value
         # The value may be the key itself: do not repeat it.
         raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}", hint="keys stay in the environment")
-    good = False
+    is_valid = False
     if kind in ("int", "float") and type(value) in (int, float):  # not isinstance: true is an int to Python
         number: Any = value
-        good = setting.between[0] <= number <= setting.between[1] and (kind == "float" or isinstance(number, int))
-        value = float(number) if kind == "float" and good else value
+        is_valid = setting.between[0] <= number <= setting.between[1] and (kind == "float" or isinstance(number, int))
+        value = float(number) if kind == "float" and is_valid else value
     elif kind in ("bool", "str"):
-        good = isinstance(value, bool) if kind == "bool" else value in setting.choices
+        is_valid = isinstance(value, bool) if kind == "bool" else value in setting.choices
     elif isinstance(value, list):
         texts = [each for each in value if isinstance(each, str) and each.isprintable() and each.strip() == each]
         if kind == "list":  # a relative folder would be another project in every folder; a key never begins with a dot
-            good = texts == value and all(each[:1] not in ("", ".") for each in texts)
+            is_valid = texts == value and all(each[:1] not in ("", ".") for each in texts)
         else:  # `*` alone would hide every file
-            good = texts == value and all(len(each.strip("*/.")) > 1 for each in texts)
-    if good:
+            is_valid = texts == value and all(len(each.strip("*/.")) > 1 for each in texts)
+    if is_valid:
         return tuple(value) if isinstance(value, list) else value
     hint = f"the default is {default_shown(setting)}"
     raise BadConfig(f"`{setting.name}` must be {range_shown(setting)}, not {shorten(value)}", hint=hint)
@@ -308,8 +302,8 @@ def change(home: Home, name: str, raw_value: str) -> None:
     if path[0] == "layout":
         value: object = int(raw_value) if raw_value.strip().isdigit() else raw_value
         nested: Any = value
-        for each in reversed(path[1:]):
-            nested = {each: nested}
+        for key in reversed(path[1:]):
+            nested = {key: nested}
         if wrong := merge_layout(nested)[1]:
             raise BadConfig(wrong[0], hint="docs/settings.md lists the layout, as in layout.session_start.rules.cap")
     else:
@@ -323,22 +317,13 @@ def change(home: Home, name: str, raw_value: str) -> None:
 def unset(home: Home, name: str) -> bool:
     """Remove one name from the file, so that the default counts again; False when it was not there."""
     path = name.split(".")
-    found: Any = _editable(home)
-    for each in path:
-        if not isinstance(found, dict) or each not in found:
-            if path[0] != "layout":
-                find_setting(name)
-            return False
-        found = found[each]
-    _edit(home, path, None)
+    try:
+        _edit(home, path, None)
+    except KeyError:
+        if path[0] != "layout":
+            find_setting(name)
+        return False
     return True
-
-
-def _editable(home: Home) -> dict[str, Any]:
-    table, _, problem = _read(home.config)
-    if problem:
-        raise BadConfig(problem, hint=f"repair {home.config} first, or move it away; it was not touched")
-    return table
 
 
 def _edit(home: Home, path: list[str], value: object) -> None:
@@ -346,17 +331,19 @@ def _edit(home: Home, path: list[str], value: object) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    expected = _editable(home)
+    expected, written, problem = _read(home.config)
+    if problem:
+        raise BadConfig(problem, hint=f"repair {home.config} first, or move it away; it was not touched")
     _set(expected, path, value)
     try:
-        document = tomlkit.parse(_read(home.config)[1])
+        document = tomlkit.parse(written)
         _set(document, path, value)
         text = tomlkit.dumps(document)
         # tomlkit keeps comments but has its own idea of TOML: check that the text means what was wanted, and no more.
-        same = tomllib.loads(text) == expected
+        is_exact = tomllib.loads(text) == expected
     except (TOMLKitError, ValueError, RecursionError):
-        same = False
-    if not same:
+        is_exact = False
+    if not is_exact:
         message = f"cannot edit {home.config} without changing more than this setting"
         raise BadConfig(message, hint="make this change in your editor")
     real = os.path.realpath(home.config)  # the user's link to their dotfiles stays a link

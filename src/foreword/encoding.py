@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from foreword.errors import BadPayload, BadRequest
@@ -83,6 +84,30 @@ def since(text: str, *, now: float) -> float:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError, OSError) as exc:
         raise BadRequest(f"{text[:40]!r} is not a time", hint="use 30m, 12h, 7d, 2w or 2026-01-31") from exc
+
+
+def timestamp(value: Any, *, default: float = 0.0) -> float:
+    """Return seconds from milliseconds, seconds or an ISO date; *default* where it is none of them."""
+    from datetime import UTC, datetime  # late: a hook without a worker pays for every import
+
+    try:
+        if isinstance(value, str) and not value.isdigit():
+            date = datetime.fromisoformat(value)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return default
+    return number / 1000 if number > 1e11 else max(0.0, number)
+
+
+def did_you_mean(name: str, names: Iterable[str], *, otherwise: str) -> str:
+    """Return a hint with the name that a mistyped or incomplete *name* means, or *otherwise*."""
+    from difflib import get_close_matches  # late: a hook without a worker pays for every import
+
+    word, known = name.strip().lower(), list(names)
+    longer = [each for each in known if len(word) > 2 and word in each][:3]
+    close = get_close_matches(word, known, n=1) or longer
+    return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else otherwise
 
 
 def plural(number: int, things: str) -> str:

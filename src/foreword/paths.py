@@ -124,8 +124,8 @@ def _own(folder: Path, *, is_root: bool) -> None:
             os.chmod(folder, PRIVATE)  # a umask such as 0777 takes even our own bits away
         # Somebody else's link in a shared folder would choose where our memory goes; the user's own link to a
         # bigger disk is fine for the whole home, and unneeded for one folder in it.
-        found = os.lstat(folder)
-        if stat.S_ISLNK(found.st_mode) and not (is_root and found.st_uid == os.geteuid()):
+        status = os.lstat(folder)
+        if stat.S_ISLNK(status.st_mode) and not (is_root and status.st_uid == os.geteuid()):
             what = "not one of yours" if is_root else "must be a plain folder"
             hint = "remove the link, or set FOREWORD_HOME to the folder itself"
             raise ForewordError(f"{folder} is a symbolic link, and {what}", hint=hint)
@@ -140,17 +140,17 @@ def _close_to_others(folder: Path, *, is_root: bool) -> None:
     # One descriptor for the question and the change: nobody can swap the folder in between.
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        found, names = os.fstat(opened), set(os.listdir(opened))
-        if found.st_uid != os.geteuid():
-            message = f"{folder} belongs to another user (uid {found.st_uid}, you are {os.geteuid()})"
+        status, names = os.fstat(opened), set(os.listdir(opened))
+        if status.st_uid != os.geteuid():
+            message = f"{folder} belongs to another user (uid {status.st_uid}, you are {os.geteuid()})"
             raise ForewordError(message, hint="set FOREWORD_HOME to a folder of your own")
         is_ours = not names or not names.isdisjoint(OUR_FILES) or names.issuperset(OUR_FOLDERS)
-        if found.st_mode & OPEN_TO_OTHERS:
+        if status.st_mode & OPEN_TO_OTHERS:
             if is_root and not is_ours:  # FOREWORD_HOME=/tmp must not end with that folder closed to everybody else
                 hint = "set FOREWORD_HOME to a folder of its own, such as ~/.foreword"
                 raise ForewordError(f"{folder} is open to others and holds files that are not Foreword's", hint=hint)
             os.fchmod(opened, PRIVATE)
-        elif found.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
+        elif status.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
             hint = (
                 f"run `chmod 700 {shlex.quote(str(folder))}`; on a read-only disk set FOREWORD_HOME to another folder"
             )

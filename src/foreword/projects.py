@@ -51,21 +51,21 @@ def resolve(folder: str) -> Project:
     if not folder.startswith("/") or len(folder) > PATH_LIMIT:
         message = f"the project's folder must be an absolute path of at most {PATH_LIMIT} bytes, not {folder[:200]!r}"
         raise BadRequest(message, hint="give the full path of the folder, as `pwd` prints it")
-    place = _real(folder)
-    existing = next(step for step in _upward(place) if _mode(step) or step == "/")
+    real_folder = _real(folder)
+    existing = next(step for step in _upward(real_folder) if _mode(step) or step == "/")
     if not stat.S_ISDIR(_mode(existing)):  # a file stands for its folder
-        place = existing = dirname(existing)
+        real_folder = existing = dirname(existing)
     for top in _upward(existing):
-        if found := _repository(top):
-            return found
+        if project := _repository(top):
+            return project
     # A package.json left in the home folder, in / or in /tmp must not make one project of all that lies below.
-    passed = ("/", _real(os.environ.get("HOME", "") or "/"))
+    shared_folders = ("/", _real(os.environ.get("HOME", "") or "/"))
     for step in _upward(existing):
-        is_project = step not in passed and any(exists(join(step, name)) for name in PROJECT_FILES)
+        is_project = step not in shared_folders and any(exists(join(step, name)) for name in PROJECT_FILES)
         if is_project and not _mode(step) & stat.S_ISVTX:
-            place = step
+            real_folder = step
             break
-    return Project(key="dir:" + _storable(place), name=_label(place), root=place)
+    return Project(key="dir:" + _storable(real_folder), name=_label(real_folder), root=real_folder)
 
 
 def remote(url: str) -> str:
@@ -131,9 +131,9 @@ def git_directory(top: str) -> str:
         return _real(dot)
     if stat.S_ISREG(mode):
         word, _, target = _text(dot).strip("\r\n").partition(": ")
-        found = _real(join(top, target)) if word == "gitdir" and 0 < len(target) <= PATH_LIMIT else ""
-        if found and _is_repository(found):
-            return found
+        directory = _real(join(top, target)) if word == "gitdir" and 0 < len(target) <= PATH_LIMIT else ""
+        if directory and _is_repository(directory):
+            return directory
     return top if all(exists(join(top, name)) for name in ("HEAD", "objects", "refs")) else ""
 
 
@@ -150,10 +150,10 @@ def _identity(url: str, *, base: str) -> tuple[str, str]:
     if not path:
         return "", ""
     path = path.rstrip("/").removesuffix("/.git") or "/"
-    found = _real(join(base, path))
-    if not _mode(found) and _mode(found + ".git"):  # git clones /srv/x from /srv/x.git
-        found += ".git"
-    return "git:" + _storable(found), _label(found)
+    real_path = _real(join(base, path))
+    if not _mode(real_path) and _mode(real_path + ".git"):  # git clones /srv/x from /srv/x.git
+        real_path += ".git"
+    return "git:" + _storable(real_path), _label(real_path)
 
 
 # ---- the address of a remote
@@ -165,10 +165,10 @@ def _address(url: str) -> tuple[str, str]:
     if len(url) > PATH_LIMIT:
         return "", ""
     # helper::address; behind `ext::` is a command
-    while "::" in url and (found := re.match(r"[\w+.-]+::", url, re.ASCII)):
-        url = url[found.end() :] if "://" in url else ""
-    scheme, mark, rest = url.partition("://")
-    if mark and scheme.isascii() and scheme.translate({ord(sign): "" for sign in "+-."}).isalnum():
+    while "::" in url and (helper := re.match(r"[\w+.-]+::", url, re.ASCII)):
+        url = url[helper.end() :] if "://" in url else ""
+    scheme, has_scheme, rest = url.partition("://")
+    if has_scheme and scheme.isascii() and scheme.translate({ord(sign): "" for sign in "+-."}).isalnum():
         authority, _, path = rest.partition("/")
         if scheme.lower() == "file":
             from urllib.parse import unquote  # 3 ms, and seldom
@@ -196,8 +196,8 @@ def _host_and_rest(authority: str) -> tuple[str, str]:
     if "[" not in authority:
         host, _, rest = authority.partition(":")
         return host, rest
-    found = re.fullmatch(r"(\[[^\[\]]*:[^\[\]]*:[^\[\]]*\])(?::(.*))?", authority, re.DOTALL)  # IPv6
-    return (found[1], found[2] or "") if found else ("", "")
+    address = re.fullmatch(r"(\[[^\[\]]*:[^\[\]]*:[^\[\]]*\])(?::(.*))?", authority, re.DOTALL)  # IPv6
+    return (address[1], address[2] or "") if address else ("", "")
 
 
 def _tidy(host: str, path: str, *, port: str, user: str = "") -> tuple[str, str]:
@@ -239,10 +239,10 @@ def _remotes(common: str, git: str) -> dict[str, str]:
             elif section == "url" and key == "insteadof" and value:
                 bases[value] = name
     for name, url in remotes.items():
-        begun = max((each for each in bases if url.startswith(each)), key=len, default="")
+        prefix = max((each for each in bases if url.startswith(each)), key=len, default="")
         # A mirror on this machine is not what a project is called: it differs from one machine to the next.
-        if begun and not _HERE.match(bases[begun]):
-            remotes[name] = bases[begun] + url[len(begun) :]
+        if prefix and not _HERE.match(bases[prefix]):
+            remotes[name] = bases[prefix] + url[len(prefix) :]
     return remotes
 
 
@@ -325,12 +325,12 @@ def _text(path: str) -> str:
         return ""  # opening a pipe would wait for ever
     try:
         with open(path, "rb") as file:
-            found = file.read(FILE_LIMIT)
+            raw = file.read(FILE_LIMIT)
     except OSError:
         return ""
-    if len(found) == FILE_LIMIT:
-        found = found[: found.rfind(b"\n") + 1]  # half a line would be another address
-    return found.decode("utf-8", "surrogateescape")
+    if len(raw) == FILE_LIMIT:
+        raw = raw[: raw.rfind(b"\n") + 1]  # half a line would be another address
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def _upward(path: str) -> Iterator[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
+from foreword.errors import BadRequest
 from foreword.models import STATUSES, Memory
 
 KINDS = ("note", "preference", "summary")
@@ -46,3 +49,13 @@ def test_all_of_a_kind_are_told_by_scope_status_and_limit(make_store):
     store = make_store()
     assert store.memories.list(("note",)) == ()
     assert store.memories.list((), scopes=("project:here",)) == ()
+
+
+def test_a_whole_id_is_itself_also_where_a_longer_one_begins_so(store):
+    ids = ("dec-q0hn5pnc", "dec-q0hn5pnczz", "dec-Q0HN5pnc")
+    store.memories.put([Memory("decision", id, id=id, uid=id) for id in ids], imported=True)
+    assert [store.full_id(id) for id in ids] == list(ids)
+    assert store.full_id("DEC-Q0HN5PNC") == "dec-q0hn5pnc"
+    assert store.full_id("dec-q0hn5pncz") == "dec-q0hn5pnczz"
+    with pytest.raises(BadRequest, match="several ids begin with"):
+        store.full_id("dec-q")

@@ -307,6 +307,7 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     ):
         assert re.search(f"^{row}", output, re.MULTILINE), row
     assert fresh.says("explain", context["injection"]) == output
+    assert fresh.says("explain", context["injection"].upper()) == output
     assert fresh.json("explain", context["injection"])["injection"]["text"] == context["context"]
     client.get("/api/context", trigger="session_start", source="startup", **where)
     output = fresh.says("explain")

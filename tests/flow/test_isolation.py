@@ -43,7 +43,7 @@ OF_A_PROJECT = {
     "POST /api/mcp", "POST /api/hook",
 }  # fmt: skip
 # Ids that somebody types: the user may reach other projects by them, from the command line.
-BY_HAND = {"GET /api/ids", "GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
+BY_HAND = {"GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
 # Of all projects, for the user at the viewer; no agent is answered by these.
 BY_HAND |= {
     "GET /api/memories", "GET /api/facets", "GET /api/live", "GET /api/timeline",
@@ -202,10 +202,8 @@ def read_everything(client: Client, place: Place, other: Place, *, folder: str =
         tidied = client.post("/api/tidy", {"project_path": here, "dry_run": True})
         yield "/api/tidy", json.dumps(tidied)
     yield get("/api/goals", project_path=here, all=1)
-    for part in ("session", "memory", "link"):
+    for part in ("session", "memory", "change", "link"):
         yield get("/api/export", part=part, project_path=here)
-    for of in (place.key, other.key):
-        yield get("/api/export", part="change", of=of, project_path=here)
     linked = client.get(f"/api/memories/{place.ids[2]}", full=1)["links"]
     yield f"/api/memories {place.ids[2]}", json.dumps(linked)
     for name, arguments in calls(place, other, foreign, all=all):

@@ -32,6 +32,15 @@ def merged(one: Memory, other: Memory) -> bool:
     return any(each.what == "merge" for each in plan([one, other], about=ABOUT))
 
 
+def test_a_merge_takes_no_name_from_the_one_that_stays():
+    many = {each: tuple(f"{each}{n}" for n in range(60)) for each in ("files", "functions", "tags")}
+    kept = memory("Use Redis for the cache", "dec-1", pinned=True, **many)
+    few = {"files": ("more",), "functions": ("more",), "tags": ("more",)}
+    both = after([kept, memory("use redis for cache.", "dec-2", **few)])["dec-1"]
+    assert both.seen == 2
+    assert {each: getattr(both, each) for each in many} == many
+
+
 SAME = [
     ("Use Redis for the cache", "use redis for cache."),
     ("Run the tests with uv run pytest", "Run tests with `uv run pytest`"),

@@ -13,7 +13,7 @@ from foreword import projects
 from foreword.cli.demo import load_story
 from foreword.code import git
 from foreword.errors import BadRequest
-from foreword.importers.git import FILES, Commit, changed, log, memory_of
+from foreword.importers.git import FILES, changed, memories_of, memory_of
 from foreword.models import KINDS, TRUSTS, Memory, Project
 from tests.growth import assert_linear
 from tests.tables import table
@@ -70,7 +70,7 @@ def commits(folder: str, *, limit: int = 500) -> list[Memory]:
     """The newest commits around a folder, newest first."""
     project = projects.resolve(folder)
     hashes = git.run(project.root, ("rev-list", "--no-merges", f"--max-count={limit}", "HEAD", "--")).decode().split()
-    return [memory_of(commit, project=project) for commit in log(project.root, hashes)]
+    return memories_of(hashes, project)
 
 
 def only(repo: Repository) -> Memory:
@@ -208,8 +208,8 @@ def test_a_body_is_the_message_without_its_trailers(repo: Repository, message: s
 @table("part", ["\n", "cc: x ", "cc:<@", "signed-off-by: ", " to:<", "."])
 def test_a_message_of_any_shape_is_read_in_the_time_it_takes_to_read_it(part: str):
     def read(text: str) -> None:
-        commit = Commit(hash="0" * 40, at=1.0, author="A", subject=f"x{text}x", body=f"x{text}x", files=(), count=0)
-        memory_of(commit, project=Project(key="p", name="p", root="/p"))
+        project = Project(key="p", name="p", root="/p")
+        memory_of(("0" * 40, "1", "A", f"x{text}x", f"x{text}x"), (), project=project)
 
     assert_linear(read, part)
 

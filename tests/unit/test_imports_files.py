@@ -182,7 +182,7 @@ def test_what_leads_elsewhere_or_is_empty_is_passed_over(tmp_path_factory):
     put(tmp_path, **{"secret.md": "# Secret\n\nThis is a long enough sentence about something else.\n"})
     os.symlink(tmp_path / "secret.md", root / "README.md")
     os.mkfifo(root / "CLAUDE.md")
-    assert read(root)[0].memories == ()
+    assert read(root)[0].memories == []
     # An empty folder offers nothing.
     tmp_path = tmp_path_factory.mktemp("x")
     assert find("files").offer(project_at(str(tmp_path))) == ""

@@ -83,12 +83,7 @@ def written(store: Store, path: Path, *, project: Project | None = HERE) -> Path
     """As `foreword export` writes it."""
     lines = []
     for part in PARTS:
-        if part == "change":
-            keys = [project.key] if project else [HERE.key, THERE.key]
-            found = [row for key in keys for row in export_rows(store, part, project=project, of=key)[0]]
-        else:
-            found = export_rows(store, part, project=project, limit=10_000)[0]
-        lines += [{part: row} for row in found]
+        lines += [{part: row} for row in export_rows(store, part, project=project, limit=10_000)[0]]
     header = {"format": "foreword export", "version": 1, "project": project.key if project else ""}
     path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)), encoding="utf-8")
     return path
@@ -181,18 +176,9 @@ def test_what_is_there_already_is_neither_overwritten_nor_taken(make_store, othe
     store.memories.put([replace(memory, title="Better now", confirmed=memory.confirmed + 1)])
     assert taken(store, path)["kept"] == 0
     assert store.memories.get_by_uid([memory.uid])[0].title == "Better now"
-    # As another project it is a copy and the first keeps its rows.
-    store = make_store()
-    tmp_path = tmp_path_factory.mktemp("x")
-    filled(store)
-    before = {memory.uid: memory for _, memory in store.memories.page(limit=99)}
-    path = written(store, tmp_path / "x.jsonl")
-    for kept in (len(KINDS), 0):
-        assert taken(store, path, project=THERE, **{"as": True})["kept"] == kept
-    after = {memory.uid: memory for _, memory in store.memories.page(limit=99)}
-    assert {uid: after[uid] for uid in before} == before
-    copies = {memory.title for uid, memory in after.items() if uid not in before and memory.scope == THERE.scope}
-    assert copies == {memory.title for memory in before.values()}
+    # Another project takes nothing of it, and says so.
+    assert taken(other, path, project=THERE)["kept"] == 0
+    assert "rows of other projects were skipped; --all takes them" in taken(other, path, project=THERE)["problems"][-1]
 
 
 def test_bad_lines_are_told_and_nothing_foreign_is_trusted(make_store, tmp_path_factory):

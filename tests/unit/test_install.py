@@ -252,6 +252,31 @@ def test_a_file_that_a_newer_version_does_not_need_is_as_it_was(tmp_path: Path, 
     assert machine.tree() == before
 
 
+def test_what_an_earlier_version_installed_is_removed(machine: Machine) -> None:
+    before = '{"model": "opus", "hooks": {}}\n'
+    ours = {"command": "/old/mcp"}
+    group = {"hooks": [{"type": "command", "command": "/old/hook Stop"}]}
+    installed = {"model": "opus", "hooks": {"Stop": [group]}, "mcpServers": {"foreword": ours}}
+    machine.have(machine.settings, json.dumps(installed))
+    how = {"file": str(machine.settings), "default": False}
+    record = {
+        "existed": True,
+        "entries": [
+            {**how, "keys": ["hooks", "Stop"], "value": group, "append": True},
+            {**how, "keys": ["mcpServers", "foreword"], "value": ours, "append": False},
+        ],
+        "made": [["hooks", "Stop"], ["mcpServers"]],
+        "was": [[["hooks"], ""]],
+        "block": "",
+        "gap": "\n",
+        "own": "",
+    }
+    stored = {"agent": ADAPTER, "files": {str(machine.settings): record}, "folders": [], "residue": []}
+    (machine.home.installed / f"{ADAPTER}.json").write_text(json.dumps({**stored, "plugin": False, "version": "1"}))
+    machine.uninstall()
+    assert machine.settings.read_text() == before.strip()
+
+
 @anywhere
 def test_without_the_manifest_nothing_is_doubled_and_all_of_ours_goes(tmp_path: Path, shape: str) -> None:
     machine = machine_with(shape, tmp_path)

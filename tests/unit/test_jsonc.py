@@ -74,14 +74,14 @@ def test_what_is_put_in_can_be_taken_out_and_nothing_else_changes(
         return  # something else than a container stands in the way
     assert same(read(done.text), with_value(before, keys, new, append=append))
     place = (*keys, len(find(done.text, keys)) - 1) if append else keys
-    assert emptied(remove(done.text, place), made=done.made, was=done.was) == text
+    assert emptied(remove(done.text, place), added=done.added, insides=done.insides) == text
 
 
 @given(documents(), st.lists(st.tuples(PATHS, VALUES, st.booleans()), max_size=5))
 def test_several_values_are_taken_out_in_any_number(
     text: str, changes: list[tuple[tuple[str, ...], Any, bool]]
 ) -> None:
-    now, made, was, places = text, [], {}, []
+    now, added, insides, places = text, [], {}, []
     for keys, new, append in changes:
         if not append and find(now, keys) is not MISSING:
             continue
@@ -91,11 +91,11 @@ def test_several_values_are_taken_out_in_any_number(
             continue
         if any(keys[: len(place)] == place for place in places):
             continue  # inside a value of our own
-        now, made, was = done.text, [*made, *done.made], {**done.was, **was}
+        now, added, insides = done.text, [*added, *done.added], {**done.insides, **insides}
         places.append((*keys, len(find(now, keys)) - 1) if append else keys)
     for place in reversed(places):
         now = remove(now, place)
-    assert emptied(now, made=made, was=was) == text
+    assert emptied(now, added=added, insides=insides) == text
 
 
 @table("text", ["", " ", "\n", "\ufeff", "\r\n\r\n", "// mine\n", "// mine", "/* mine */ "])
@@ -104,7 +104,7 @@ def test_an_empty_file_gets_an_object_and_is_empty_again(text: str) -> None:
     assert read(done.text) == {"hooks": {"Stop": [{"a": 1}]}}
     assert done.text.startswith(text)
     assert done.text.endswith("}\r\n" if "\r" in text else "}\n")
-    assert emptied(remove(done.text, ("hooks", "Stop", 0)), made=done.made, was=done.was) == text
+    assert emptied(remove(done.text, ("hooks", "Stop", 0)), added=done.added, insides=done.insides) == text
 
 
 def test_what_is_put_in_looks_like_the_rest_and_swallows_nothing():
@@ -128,7 +128,10 @@ def test_what_is_put_in_looks_like_the_rest_and_swallows_nothing():
     theirs = done.text.replace('"ours"', '"before", "ours", "behind"')
     assert read(remove(theirs, ("hooks", "Stop", 1))) == {"a": 1, "hooks": {"Stop": ["before", "behind"]}}
     kept = remove(theirs, ("hooks", "Stop", 1))
-    assert read(emptied(kept, made=done.made, was=done.was)) == {"a": 1, "hooks": {"Stop": ["before", "behind"]}}
+    assert read(emptied(kept, added=done.added, insides=done.insides)) == {
+        "a": 1,
+        "hooks": {"Stop": ["before", "behind"]},
+    }
     # A list that is none is told.
     with pytest.raises(BadConfig, match="`a` in line 1 is not a list"):
         put('{"a": {}}', ("a",), 1, append=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword import policy
+from foreword.config import load
 from foreword.errors import BadRequest
 from foreword.models import Project
+from foreword.paths import Home
 from foreword.policy import FILE, Policy, findings, off, refuse_to_write
+from foreword.worker import services
 from tests.tables import table
 
 ON: dict[str, Any] = {
@@ -88,3 +92,30 @@ def test_a_file_in_the_project_switches_both_off_whatever_it_is(tmp_path_factory
         shop = tmp_path_factory.mktemp("shop")
         make(shop / FILE)
         assert off(here(shop), {**ON, **choices}) == Policy(FILE, FILE, FILE)
+
+
+def test_a_switch_holds_for_everybody_once_anybody_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path / "h")
+    home.prepare()
+    app = services.Services(home)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(*where: Any) -> Any:
+        begun.set()
+        assert may_end.wait(20)
+        return load(*where)
+
+    monkeypatch.setattr(services, "load", slow)
+    home.config.write_text('off_projects = ["/nowhere/shop"]\n')
+    upkeep = threading.Thread(target=app.follow_settings)
+    upkeep.start()
+    assert begun.wait(20)
+    seen: list[Any] = []
+    request = threading.Thread(target=lambda: (app.follow_settings(), seen.append(app.settings.off_projects)))
+    request.start()
+    request.join(0.5)  # it would have ended long ago
+    may_end.set()
+    upkeep.join()
+    request.join()
+    assert seen == [("/nowhere/shop",)]
+    assert home.hook.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -21,13 +22,13 @@ ROOT = "/home/user/rooms"
 KEY = "ghp_" + "a1B2" * 9  # of the format that is redacted
 
 
-def read(path: Path, *, host: str = "claude-code", **more: Any) -> list[Action]:
-    return list(actions(str(path), host=host, root=ROOT, **more))
+def read(path: Path, *, agent: str = "claude-code", **more: Any) -> list[Action]:
+    return list(actions(str(path), agent=agent, root=ROOT, **more))
 
 
-def inner(path: Path, *, host: str = "claude-code", **more: Any) -> list[Action]:
+def inner(path: Path, *, agent: str = "claude-code", **more: Any) -> list[Action]:
     """What lies between start and end."""
-    return read(path, host=host, **more)[1:-1]
+    return read(path, agent=agent, **more)[1:-1]
 
 
 def described(found: list[Action]) -> list[str]:
@@ -103,7 +104,7 @@ def test_real_lines_become_a_prompt_and_a_command(shared: Path, tmp_path: Path) 
     recorded = json.loads((shared / "payloads" / "claude.transcript-lines.json").read_text())
     path = tmp_path / "s.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in recorded))
-    found = list(actions(str(path), host="claude-code", root="/home/user/project"))
+    found = list(actions(str(path), agent="claude-code", root="/home/user/project"))
     assert [action.kind for action in found] == ["start", "prompt", "tool", "end"]
     assert found[2].command == "echo hi-from-bash"
     assert (found[2].output, found[2].failed, found[2].id) == ("hi-from-bash", False, "toolu_fake000001")
@@ -198,7 +199,7 @@ def test_tools_find_their_results_and_tasks_their_list(tmp_path_factory):
         codex.item("function_call_output", call_id="call_0", output=str(n))
     found = inner(session.write(tmp_path / "s.jsonl"))
     assert [(action.command, action.id) for action in found] == [("echo 1", "call_0"), ("echo 2", "call_0/2")]
-    assert [action.command for action in inner(codex.write(tmp_path / "r.jsonl"), host="codex")] == ["echo1", "echo2"]
+    assert [action.command for action in inner(codex.write(tmp_path / "r.jsonl"), agent="codex")] == ["echo1", "echo2"]
 
 
 def test_other_folders_and_broken_lines_are_left_out_and_old_versions_read(tmp_path_factory):
@@ -248,12 +249,12 @@ SHAPES = st.recursive(
 
 @given(st.lists(SHAPES, max_size=6), st.sampled_from(["claude-code", "codex"]))
 @settings(max_examples=12, deadline=None)
-def test_no_line_whatever_it_says_breaks_the_reading(tmp_path_factory: Any, some: list[Any], host: str) -> None:
+def test_no_line_whatever_it_says_breaks_the_reading(tmp_path_factory: Any, some: list[Any], agent: str) -> None:
     path = tmp_path_factory.mktemp("t") / "s.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in some))
-    for action in read(path, host=host):
+    for action in read(path, agent=agent):
         assert action.kind in ("start", "prompt", "answer", "tool", "compaction", "end")
-    peek(str(path), host=host)
+    peek(str(path), agent=agent)
 
 
 # ---- Codex
@@ -273,7 +274,7 @@ def test_a_rollout_reads_like_a_story(tmp_path: Path) -> None:
         .line("compacted", {"message": "so far"})
         .answer("Done.")
     )
-    found = read(session.write(tmp_path / "r.jsonl"), host="codex")
+    found = read(session.write(tmp_path / "r.jsonl"), agent="codex")
     assert [line.split(" [")[0] for line in described(found)] == [
         "start: startup",
         "prompt: fix the booking test",
@@ -291,7 +292,7 @@ def test_a_rollout_reads_like_a_story(tmp_path: Path) -> None:
 
 def test_a_real_rollout_becomes_prompts_commands_edits_and_answers() -> None:
     path = Path(__file__).parents[1] / "payloads" / "transcripts" / "codex.jsonl"
-    found = list(actions(str(path), host="codex", root="/home/user/project"))
+    found = list(actions(str(path), agent="codex", root="/home/user/project"))
     assert [action.act or action.kind for action in found] == [
         *("start", "prompt", "run", "edit", "run", "edit", "run", "answer"),
         *("prompt", "edit", "run", "answer", "end"),
@@ -311,7 +312,7 @@ def test_a_real_rollout_becomes_prompts_commands_edits_and_answers() -> None:
 def test_a_prompt_counts_once_whatever_events_repeat_it(tmp_path: Path) -> None:
     forms = ("item", "event", "completed")
     session = Codex(ROOT).prompt("continue", forms=forms).answer("ok").prompt("continue", forms=forms).answer("ok")
-    found = inner(session.write(tmp_path / "r.jsonl"), host="codex")
+    found = inner(session.write(tmp_path / "r.jsonl"), agent="codex")
     assert described(found) == ["prompt: continue", "answer: ok"] * 2
 
 
@@ -323,16 +324,26 @@ def test_the_first_lines_tell_whose_session_it_is(tmp_path: Path) -> None:
     path = session.write(tmp_path / "s-1.jsonl")
     with open(path, "ab") as file:
         file.truncate(3_000_000_000)  # a hole: reading all of it takes a minute
-    assert peek(str(path), host="claude-code") == ("s-1", ROOT)
+    assert peek(str(path), agent="claude-code") == ("s-1", ROOT)
     path = Codex(ROOT, session="c-1").prompt("fix it").write(tmp_path / "rollout.jsonl")
-    assert peek(str(path), host="codex") == ("c-1", ROOT)
+    assert peek(str(path), agent="codex") == ("c-1", ROOT)
     # A file without a folder is nobody's.
     path = tmp_path / "s.jsonl"
     path.write_text('{"type":"summary","summary":"x","leafUuid":"y"}\n' * 10)
-    assert peek(str(path), host="claude-code") == ("s", "")
+    assert peek(str(path), agent="claude-code") == ("s", "")
 
 
 # ---- secrets
+
+
+def test_half_a_character_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
+    """JSON can spell half of a surrogate pair; no file can hold it."""
+    half = "x\ud83d"
+    session = Claude(ROOT).prompt(half).tool("Bash", {"command": half}, f"Exit code 1\n{half}", is_error=True)
+    codex = Codex(ROOT).prompt(half).tool("exec_command", {"cmd": half}, half)
+    found = read(session.write(tmp_path / "s.jsonl")) + read(codex.write(tmp_path / "r.jsonl"), agent="codex")
+    assert {action.command or action.text for action in found} >= {"x?"}
+    assert "\\ud83d" not in repr(found)
 
 
 def test_no_secret_leaves_a_transcript(tmp_path: Path) -> None:
@@ -344,7 +355,7 @@ def test_no_secret_leaves_a_transcript(tmp_path: Path) -> None:
         .prompt(f"use {KEY}")
         .tool("exec_command", {"cmd": f"curl {KEY} <private>x"}, f'{{"output":"{KEY}"}}')
     )
-    found = read(session.write(tmp_path / "s.jsonl")) + read(codex.write(tmp_path / "r.jsonl"), host="codex")
+    found = read(session.write(tmp_path / "s.jsonl")) + read(codex.write(tmp_path / "r.jsonl"), agent="codex")
     assert KEY not in repr(found)
     assert "birthday" not in repr(found)
     assert "[redacted:github-token]" in repr(found)
@@ -360,6 +371,13 @@ def test_long_texts_keep_their_ends_and_secrets_at_a_cut_are_gone(tmp_path: Path
     (action,) = inner(Claude(ROOT).answer("see " * 20_000 + "<private>the plan " * 20_000).write(tmp_path / "s.jsonl"))
     assert action.text.startswith("see see")
     assert "plan" not in action.text
+
+
+def test_a_long_message_of_codex_is_known_by_all_of_its_text(tmp_path: Path) -> None:
+    text = "see " * 20_000 + "the plan"
+    (action,) = inner(Codex(ROOT).prompt(text, forms=("item",)).write(tmp_path / "r.jsonl"), agent="codex")
+    assert len(action.text) < len(text)
+    assert action.id == hashlib.blake2b(f"prompt\0{text}".encode(), digest_size=8).hexdigest()
 
 
 def test_a_line_that_is_too_long_is_left_out_and_the_next_one_is_read(tmp_path: Path, monkeypatch) -> None:
@@ -380,7 +398,7 @@ def peak():  # MB; Linux counts the parent's into what `resource` tells
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 before = peak()
-count = sum(1 for _ in actions(sys.argv[1], host="claude-code", root="/home/user/rooms"))
+count = sum(1 for _ in actions(sys.argv[1], agent="claude-code", root="/home/user/rooms"))
 print(count, peak() - before)
 """
 

@@ -1,4 +1,4 @@
-"""Connect a command to the worker, and find out which folder, project or memory it is about and who runs it."""
+"""Connect a command to the worker, and find out which folder or project it is about and who runs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from foreword.worker.lifecycle import pid_of, start, stop
 FIRST_ANSWER_SECONDS = 30.0  # an old database is migrated before the first answer
 TRIES = 3  # a worker may leave, being idle, while we connect
 LONG = 3600.0  # seconds; for commands that work on the whole store
-MEMORY_ID, INJECTION_ID = len("dec-7k2m9qxw"), len("inj-7k2m9qxwab")
 
 
 def this_home() -> Home:
@@ -74,16 +73,6 @@ def route(path: str, id: str) -> str:
 def project_query(name: str) -> dict[str, str]:
     """Return the request fields for a project that was named by key or by folder."""
     return {"project": name} if name.startswith(("git:", "dir:")) else {"project_path": folder(name)}
-
-
-def full_id(client: Client, id: str) -> str:
-    """Return the id of a memory or injection that begins with *id*; one that is not known is returned as it is."""
-    if len(id) >= (INJECTION_ID if id.startswith("inj-") else MEMORY_ID):
-        return id
-    found: list[str] = client.get("/api/ids", prefix=id)["ids"]
-    if len(found) > 1:
-        raise BadRequest(f"several ids begin with {id!r}", hint=f"one of {', '.join(found)}")
-    return found[0] if found else id
 
 
 def refuse_agents() -> None:

@@ -67,13 +67,13 @@ def load_story(project: Project, *, now: float) -> list[Memory]:
     """Return the made-up story as memories of *project*, newest first."""
     memories = []
     for row in json.loads(STORY.read_text(encoding="utf-8")):
-        at = now - row.pop("hours_ago") * 3600
+        created = now - row.pop("hours_ago") * 3600
         if row["kind"] == "failure":
-            row["detail"]["last"] = at
+            row["detail"]["last"] = created
         fields: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in row.items()}
         fields |= {"uid": f"story:{project.key}:{fields.pop('name')}", "scope": project.scope, "project": project.key}
         source = "user" if row["trust"] == "user" else "story"
-        memories.append(Memory(**fields, source=source, created=at, confirmed=at))
+        memories.append(Memory(**fields, source=source, created=created, confirmed=created))
     return memories
 
 

@@ -101,10 +101,8 @@ def check_all(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     free = shutil.disk_usage(next(each for each in (home.root, *home.root.parents) if each.exists())).free
     full = free < MIN_DISK
     yield Finding("disk", WRONG if full else OK, f"{sized(free)} free", f"{sized(MIN_DISK)} are needed" if full else "")
-    if problem := socket_problem(home):
-        yield Finding("socket", WRONG, problem, "set FOREWORD_HOME to a short path in a folder of your own")
-    else:
-        yield Finding("socket", OK, "its path is short enough and safe")
+    problem, way_out = socket_problem(home), "set FOREWORD_HOME to a short path in a folder of your own"
+    yield Finding("socket", WRONG, problem, way_out) if problem else Finding("socket", OK, "its path is safe")
     if environ.get("FOREWORD_OFF", "") not in ("", "0"):
         yield Finding("switches", NOTE, "FOREWORD_OFF is set: nothing is captured or injected", "unset FOREWORD_OFF")
     for says, way_out in _switched_off_here(settings):
@@ -155,14 +153,14 @@ def _check_worker(home: Home) -> Iterator[Finding]:
     yield Finding("worker", OK, f"process {worker['pid']}, version {worker['version']}, up: {up}")
     if counts:
         yield Finding("database", OK, f"{home.database}, {plural(counts['memories'], 'memories')}")
-    for each in health["findings"]:
-        if each["check"] != "project":  # what is switched off elsewhere explains nothing here
-            says = each["says"].removeprefix(f"{each['check']}: ")
-            yield Finding(each["check"], each["state"], says, each["way_out"])
-    for each in health["hosts"]:
-        name, how = each["host"], "connected" if each["connected"] else "connected by hand"
-        if each["connected"] or each["last_event"]:
-            yield Finding(name, OK, f"{how}; {agent_line(each)}")
+    for finding in health["findings"]:
+        if finding["check"] != "project":  # what is switched off elsewhere explains nothing here
+            says = finding["says"].removeprefix(f"{finding['check']}: ")
+            yield Finding(finding["check"], finding["state"], says, finding["way_out"])
+    for agent in health["hosts"]:
+        name, how = agent["host"], "connected" if agent["connected"] else "connected by hand"
+        if agent["connected"] or agent["last_event"]:
+            yield Finding(name, OK, f"{how}; {agent_line(agent)}")
         else:
             yield Finding(name, NOTE, "not connected: nothing is captured", f"run `foreword install {name}`")
 
@@ -174,11 +172,9 @@ def _check_hook(home: Home, settings: Settings) -> Finding:
     for path in (home.launcher, home.mcp):
         if not os.access(path, os.X_OK):
             return Finding("hook", WRONG, f"{path} is gone or not executable: agents cannot report anything", restart)
-    for wait in (0.0, 1.5):  # a worker needs a second to see changed settings
-        time.sleep(wait)
-        with suppress(OSError, UnicodeDecodeError):
-            if all(path.read_text(encoding="utf-8") == wanted[path] for path in (home.hook, home.hook_client)):
-                return Finding("hook", OK, f"{home.hook} is up to date")
+    with suppress(OSError, UnicodeDecodeError):
+        if all(path.read_text(encoding="utf-8") == wanted[path] for path in (home.hook, home.hook_client)):
+            return Finding("hook", OK, f"{home.hook} is up to date")
     return Finding("hook", WRONG, f"{home.hook} is gone, of another version, or of other settings", restart)
 
 
@@ -196,8 +192,8 @@ def agent_line(seen: Mapping[str, Any]) -> str:
 
 def _print_problems(problems: Sequence[Group], heading: str) -> None:
     output.write(f"\n{heading}") if problems else None
-    for each in problems:
-        output.write(f"  {output.age(each.last)}, {each.count}x, {each.where}: {each.what}")
+    for problem in problems:
+        output.write(f"  {output.age(problem.last)}, {problem.count}x, {problem.where}: {problem.what}")
 
 
 def _collect_status(home: Home) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, project_query, refuse_agents, route
+from foreword.cli.connection import connect, folder, project_query, refuse_agents, route
 from foreword.cli.memories import warn_of_secrets
 from foreword.cli.options import AllProjects, Files, Id, Json, Project, ProjectOrKey, Scope, Since
 from foreword.encoding import plural
@@ -89,8 +89,7 @@ def revise(
     body = sys.stdin.read() if body == "-" else body
     files = [each for each in file if each] if file is not None else None
     changes: dict[str, Any] = {"title": title, "body": body, "why": why, "fixed_by": fixed_by, "files": files}
-    client = connect()
-    answer = client.post(route("/api/memories", full_id(client, id)), {**changes, "kind": kind, "scope": scope})
+    answer = connect().post(route("/api/memories", id), {**changes, "kind": kind, "scope": scope})
     _print_change(answer, f"revised: {answer['entry']['why']}")
     warn_of_secrets(changes)
 
@@ -98,8 +97,7 @@ def revise(
 def pin(id: Id, off: Annotated[bool, typer.Option("--off", help="Remove the pin.")] = False) -> None:
     """Pin a memory: it ranks higher, whether or not it is used."""
     refuse_agents()
-    client = connect()
-    answer = client.post("/api/pin", {"id": full_id(client, id), "off": off})
+    answer = connect().post("/api/pin", {"id": id, "off": off})
     _print_change(answer, "no longer pinned" if off else "pinned")
 
 
@@ -109,9 +107,8 @@ def supersede(
 ) -> None:
     """Replace a memory; the old one is kept but no longer injected."""
     refuse_agents()
-    client = connect()
-    answer = client.post("/api/supersede", {"old": full_id(client, old), "new": full_id(client, new)})
-    _print_change(answer, f"supersedes {answer['memory']['id']}", of="by")
+    answer = connect().post("/api/supersede", {"old": old, "new": new})
+    _print_change(answer, f"supersedes {answer['memory']['id']}", changed="by")
 
 
 def undo(
@@ -146,35 +143,32 @@ def log(
 
     `foreword undo NUMBER` takes an entry back.
     """
-    client = connect()
     where = {} if everything or (memory and not project) else project_query(project)
-    memory = full_id(client, memory) if memory else ""
-    entries = client.get("/api/log", memory=memory, since=since or "", limit=limit, **where)["log"]
+    entries = connect().get("/api/log", memory=memory, since=since or "", limit=limit, **where)["log"]
     output.exit_with_json({"log": entries}, enabled=json)
     _print_entries(entries)
     if not entries:
         output.remark("no entries since then" if since else "no entries yet")
 
 
-def _decide(what: str, id: str, **more: Any) -> None:
+def _decide(decision: str, id: str, **options: Any) -> None:
     refuse_agents()
-    client = connect()
-    answer = client.post("/api/review", {"do": what, "id": full_id(client, id), **more})
+    answer = connect().post("/api/review", {"do": decision, "id": id, **options})
     memory = answer["memory"]
     done = f"stored for {memory['scope']}" if memory["status"] == "active" else memory["status"]
     _print_change(answer, done)
 
 
-def _print_change(answer: dict[str, Any], done: str, *, of: str = "memory") -> None:
+def _print_change(answer: dict[str, Any], outcome: str, *, changed: str = "memory") -> None:
     """Print the memory that a change concerns, what was done, and how to take it back."""
-    output.write(output.memory_line(answer[of]))
-    output.remark(f"{done}; `foreword undo {answer['entry']['number']}` takes it back")
+    output.write(output.memory_line(answer[changed]))
+    output.remark(f"{outcome}; `foreword undo {answer['entry']['number']}` takes it back")
 
 
 def _print_entries(entries: Iterable[dict[str, Any]]) -> None:
     """Print each entry in a line: when, its number, who, what, which memories, why, and whether it was undone."""
-    for each in entries:
-        about = ": ".join(filter(None, (each["about"], each["why"])))
-        notes = "; ".join(filter(None, (each["run"], f"undone by {each['undone']}" if each["undone"] else "")))
-        head = f"{output.local_time(each['at'])}  {each['number']:>4}  {each['who']:<12}  {each['done']:<12}"
+    for entry in entries:
+        about = ": ".join(filter(None, (entry["about"], entry["why"])))
+        notes = "; ".join(filter(None, (entry["run"], f"undone by {entry['undone']}" if entry["undone"] else "")))
+        head = f"{output.local_time(entry['at'])}  {entry['number']:>4}  {entry['who']:<12}  {entry['done']:<12}"
         output.write(f"{head}  {about}{f'  ({notes})' if notes else ''}")

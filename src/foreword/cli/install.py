@@ -13,8 +13,9 @@ import typer
 from foreword.agents import AGENTS
 from foreword.cli import output
 from foreword.cli.connection import this_home
-from foreword.cli.options import DryRun, Yes, did_you_mean
+from foreword.cli.options import DryRun, Yes
 from foreword.config import load
+from foreword.encoding import did_you_mean
 from foreword.errors import ForewordError
 from foreword.hook.build import refresh
 from foreword.redact import redact
@@ -51,20 +52,20 @@ def install(
     from foreword.install.status import detect
 
     home, named = this_home(), _checked(agents)
-    all_found = detect(named or AGENTS, home=home, environ=os.environ, plugin=plugin)
-    found = {each.agent: each for each in all_found if named or each.is_here}
-    if not found:
+    detected = detect(named or AGENTS, home=home, environ=os.environ, plugin=plugin)
+    chosen = {each.agent: each for each in detected if named or each.is_here}
+    if not chosen:
         hint = f"name one to set it up anyway: foreword install {next(iter(AGENTS))}; known: {', '.join(AGENTS)}"
         raise ForewordError("no known agent was found on this machine", hint=hint)
-    places = {each.agent: each.binary or str(each.setup.folder) for each in found.values() if each.is_here}
+    places = {each.agent: each.binary or str(each.setup.folder) for each in chosen.values() if each.is_here}
     rows = [
         [agent, each.version or "-", places.get(agent, "not found here; set up anyway")]
-        for agent, each in found.items()
+        for agent, each in chosen.items()
     ]
     output.table(rows, headings=("agent", "version", "found"))
 
     def make(agent: str) -> Plan:
-        each = found[agent]
+        each = chosen[agent]
         return plan(each.setup, agent=agent, home=home, plugin=each.plugin, version=each.version)
 
     def run(plan: Plan) -> None:
@@ -72,7 +73,7 @@ def install(
         refresh(home, load(home, os.environ).settings)  # what agents will run, before their settings name it
         apply(plan, home=home)
 
-    plans, failed = _plans(list(found), make)
+    plans, failed = _plans(list(chosen), make)
     failed |= _carry_out(plans, run, question="" if yes else "Write this?", dry_run=dry_run)
     raise typer.Exit(1 if failed else 0)
 
@@ -157,12 +158,12 @@ def _print_plan(plan: Plan) -> None:
         output.write("  nothing to change")
     for planned in plan.files:
         if planned.changed:
-            what = "create" if planned.old is None else "remove" if planned.new is None else "change"
-            output.write(f"  {what}  {planned.file}")
-            lines, most = diff(planned), MAX_LINES[what]
-            for line in lines[:most]:
+            verb = "create" if planned.old is None else "remove" if planned.new is None else "change"
+            output.write(f"  {verb}  {planned.file}")
+            lines, max_lines = diff(planned), MAX_LINES[verb]
+            for line in lines[:max_lines]:
                 output.write(f"    {line}")
-            if len(lines) > most:
-                output.write(f"    … {len(lines) - most} more lines")
-    for path in plan.gone:
+            if len(lines) > max_lines:
+                output.write(f"    … {len(lines) - max_lines} more lines")
+    for path in plan.leftovers:
         output.write(f"  remove  {path}")

@@ -13,23 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 from foreword import __version__
-from foreword.cli import (
-    backup,
-    config,
-    demo,
-    doctor,
-    edit,
-    install,
-    maintenance,
-    memories,
-    output,
-    project,
-    search,
-    transfer,
-    worker,
-)
-from foreword.cli.options import did_you_mean
-from foreword.encoding import read_table
+from foreword.cli import demo, doctor, edit, install, maintenance, memories, output, search, settings, transfer, worker
+from foreword.encoding import did_you_mean, read_table
 from foreword.errors import ForewordError
 
 ABOUT = """Memory for coding agents.
@@ -107,9 +92,9 @@ COMMANDS: dict[str, list[Callable[..., None] | typer.Typer]] = {
         *(maintenance.tidy, maintenance.prune, maintenance.forget, maintenance.scrub),
     ],
     "Move and save": [
-        *(transfer.import_, transfer.export, backup.backup, backup.restore, backup.verify, maintenance.index),
+        *(transfer.import_, transfer.export, transfer.backup, transfer.restore, transfer.verify, maintenance.index),
     ],
-    "Settings": [config.app, project.app, config.model_app, worker.app, worker.mcp],
+    "Settings": [settings.config_app, settings.project_app, settings.model_app, worker.app, worker.mcp],
 }
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, post_long, project_query, refuse_agents
+from foreword.cli.connection import folder, post_long, project_query, refuse_agents
 from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
 from foreword.encoding import plural, sized
 from foreword.errors import BadRequest
@@ -63,9 +63,9 @@ def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None
         _ask(plan, _print_prune_plan, "Delete it? This cannot be undone.", dry_run=dry_run, json=json)
     answer = post_long("/api/prune", {}, doing="deleting")
     output.exit_with_json(answer, enabled=json)
-    gone = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
+    deleted = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
     freed = f"; the file is {sized(answer['freed'])} smaller" if answer["freed"] > 0 else ""
-    output.write(f"deleted: {gone}{freed}")
+    output.write(f"deleted: {deleted}{freed}")
 
 
 def forget(
@@ -88,13 +88,14 @@ def forget(
         raise BadRequest("name what to forget, in one way", hint="foreword forget ID…, --session ID or --project PATH")
     if not dry_run:
         refuse_agents()
-    client = connect()
-    request: dict[str, Any] = {"session": session} if session else {"ids": [full_id(client, id) for id in ids or ()]}
+    request: dict[str, Any] = {"session": session} if session else {"ids": ids or []}
     if project:
         [request["project"]] = project_query(project).values()
     if dry_run or not yes:
         plan = post_long("/api/forget", {**request, "dry_run": True}, doing="planning")
         _ask(plan, _print_forget_plan, "Forget this for good?", dry_run=dry_run, json=json)
+        if ids:  # what was shown, and nothing that has begun with the same letters since
+            request["ids"] = [each["id"] for each in plan["memories"]]
     receipt = post_long("/api/forget", {**request, "why": why}, doing="forgetting")
     output.write_json(receipt) if json else _print_receipt(receipt)
     if receipt["left"]:
@@ -178,10 +179,10 @@ def _print_prune_plan(plan: dict[str, Any]) -> None:
 
 def _print_forget_plan(plan: dict[str, Any]) -> None:
     output.table(_rows(plan["tables"], "to delete"), headings=("where", "what"))
-    for each in plan["memories"][:MAX_TITLES]:
-        output.write(f"  {output.memory_line(each)}")
-    if more := len(plan["memories"][MAX_TITLES:]):
-        output.write(f"  … and {more:,} more memories")
+    for memory in plan["memories"][:MAX_TITLES]:
+        output.write(f"  {output.memory_line(memory)}")
+    if others := len(plan["memories"][MAX_TITLES:]):
+        output.write(f"  … and {others:,} more memories")
     output.write("Verbatim copies of their sentences become [forgotten] everywhere else.")
     if plan["backups"]:
         output.write(f"Also removed from these backups: {', '.join(plan['backups'])}")
@@ -214,9 +215,9 @@ def _print_remaining(answer: dict[str, Any]) -> None:
     """Print what says the same in other words, and what is not ours to remove."""
     if answer["similar"]:
         output.write("These say much the same in other words, and stay until you forget them too:")
-    for each in answer["similar"]:
-        output.write(f"  {output.memory_line(each)}")
+    for memory in answer["similar"]:
+        output.write(f"  {output.memory_line(memory)}")
     output.write("Not removed by this:")
-    for each in answer["not_ours"]:
-        output.write(f"  {each}")
+    for place in answer["not_ours"]:
+        output.write(f"  {place}")
     output.write(f"{answer['undo'].capitalize()}.")

@@ -10,9 +10,9 @@ import typer
 
 from foreword.agents import calling_agent
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, refuse_agents, route
-from foreword.cli.options import Files, Json, Project, Scope, did_you_mean
-from foreword.encoding import read_table
+from foreword.cli.connection import connect, folder, refuse_agents, route
+from foreword.cli.options import Files, Json, Project, Scope
+from foreword.encoding import did_you_mean, read_table
 from foreword.redact import redact_all
 
 KINDS = dict(line.split(": ", 1) for line in read_table(__file__, "kinds.txt"))
@@ -99,13 +99,13 @@ def show(
 ) -> None:
     """Show memories in full."""
     client = connect()
-    found = [client.get(route("/api/memories", full_id(client, id))) for id in ids]
+    answers = [client.get(route("/api/memories", id)) for id in ids]
     output.exit_with_json(
-        {"memories": [{name: each[name] for name in ("memory", "links")} for each in found]}, enabled=json
+        {"memories": [{name: each[name] for name in ("memory", "links")} for each in answers]}, enabled=json
     )
-    for each in found:
-        _print_memory(each["memory"], links=each["links"])
-        output.write("") if each is not found[-1] else None
+    for answer in answers:
+        _print_memory(answer["memory"], links=answer["links"])
+        output.write("") if answer is not answers[-1] else None
 
 
 @goal_app.callback()
@@ -135,8 +135,8 @@ def list_goals(
     """List this project's goals."""
     answer = connect().get("/api/goals", project_path=folder(project), all=int(everything) or None)
     output.exit_with_json(answer, enabled=json)
-    for each in answer["goals"]:
-        _print_goal(each)
+    for goal in answer["goals"]:
+        _print_goal(goal)
     output.remark(f"{answer['open']} open, {answer['done']} done")
 
 
@@ -147,8 +147,7 @@ def finish_goal(
 ) -> None:
     """Mark a goal as reached; `foreword undo` opens it again."""
     refuse_agents()
-    client = connect()
-    answer = client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome})
+    answer = connect().post(route("/api/goals", id), {"outcome": outcome})
     _print_goal(answer["memory"])
 
 

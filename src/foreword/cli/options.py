@@ -1,25 +1,14 @@
-"""Options and arguments that several commands share, and suggestions for names that were mistyped."""
+"""Define the options and arguments that several commands share."""
 
 from __future__ import annotations
 
-import difflib
 import time
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from foreword.encoding import since
 from foreword.errors import BadRequest
-
-
-def did_you_mean(name: str, names: Iterable[str], *, otherwise: str) -> str:
-    """Return a hint with the name that a mistyped or incomplete *name* means, or *otherwise*."""
-    word, known = name.strip().lower(), list(names)
-    # A part of a longer name too: `budget` for layout.prompt.budget.
-    longer = [each for each in known if len(word) > 2 and word in each][:3]
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6) or longer
-    return f"did you mean {' or '.join(f'`{each}`' for each in close)}?" if close else otherwise
 
 
 def _parse_since(text: str) -> float:

@@ -107,18 +107,18 @@ def duration(seconds: float) -> str:
     return plural(round(seconds), "seconds")
 
 
-def local_time(at: float) -> str:
+def local_time(when: float) -> str:
     """Return a time stamp in the user's time zone; empty for 0."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if at else ""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when)) if when else ""
 
 
-def age(at: float) -> str:
-    """Return how long ago *at* was: `2h ago`."""
-    return ago(time.time() - at)
+def age(when: float) -> str:
+    """Return how long ago *when* was: `2h ago`."""
+    return ago(time.time() - when)
 
 
-def time_and_age(at: float) -> str:
-    return f"{local_time(at)} ({age(at)})"
+def time_and_age(when: float) -> str:
+    return f"{local_time(when)} ({age(when)})"
 
 
 def memory_line(memory: Mapping[str, Any]) -> str:
@@ -135,10 +135,10 @@ def table(lines: Sequence[Sequence[str]], *, headings: Sequence[str]) -> None:
     """Print columns; only the last cell may have several lines, and it is wrapped on a terminal."""
     rows = [[escape(cell) for cell in cells] for cells in ([headings, *lines] if headings else lines)]
     widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    room = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else 0
+    last_width = shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths) if sys.stdout.isatty() else 0
     for *cells, last in rows:
-        head = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+        start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
         for line in last.split("\n"):
-            for part in textwrap.wrap(line, room) if len(line) > room > 20 else [line]:
-                write_raw(f"{head}{part}".rstrip())
-                head = " " * len(head)
+            for part in textwrap.wrap(line, last_width) if len(line) > last_width > 20 else [line]:
+                write_raw(f"{start}{part}".rstrip())
+                start = " " * len(start)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import output
-from foreword.cli.connection import connect, folder, full_id, route
+from foreword.cli.connection import connect, folder, route
 from foreword.cli.options import AllProjects, Json, Project, Since
 from foreword.encoding import plural, sized
 from foreword.errors import NotFound
@@ -100,10 +100,9 @@ def explain(
     comes first. For a memory: where it was shown, how often it was used, and its score now.
     """
     client = connect()
-    id = full_id(client, id) if id else ""
     if not id:
         answer = _last(client, folder(project))
-    elif id.startswith("inj-"):
+    elif id.lower().startswith("inj"):
         answer = client.get(route("/api/injections", id))
     else:
         answer = client.get(route("/api/memories", id), full=1)
@@ -137,7 +136,7 @@ def sessions(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A session, or the beginning of its id.")] = "",
     *,
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Maximum number of sessions.")] = 20,
-    all: AllProjects = False,
+    everything: AllProjects = False,
     json: Json = False,
     project: Project = "",
 ) -> None:
@@ -149,17 +148,16 @@ def sessions(
     client = connect()
     if id:
         story = client.get(route("/api/sessions", id))
-        output.write_json(story) if json else _print_story(story)
+        output.exit_with_json(story, enabled=json)
+        _print_story(story)
         return
-    found = client.get("/api/sessions", project_path="" if all else folder(project), limit=limit)["sessions"]
-    if json:
-        output.write_json({"sessions": found})
-    elif not found:
+    answer = client.get("/api/sessions", project_path="" if everything else folder(project), limit=limit)
+    output.exit_with_json({"sessions": answer["sessions"]}, enabled=json)
+    for session in answer["sessions"]:
+        about = f"{output.age(session['last'])}, {session['host']}, {plural(session['events'], 'events')}"
+        output.write(f"{session['id'][:8]}  {session['title'] or '(untitled)'}  ({about})")
+    if not answer["sessions"]:
         output.remark("no sessions here yet")
-    else:
-        for each in found:
-            about = f"{output.age(each['last'])}, {each['host']}, {plural(each['events'], 'events')}"
-            output.write(f"{each['id'][:8]}  {each['title'] or '(untitled)'}  ({about})")
 
 
 def graph(
@@ -179,11 +177,10 @@ def graph(
     if calls:
         _print_calls(calls, folder(project), json=json)
         return
-    client = connect()
-    found = client.get(route("/api/memories", full_id(client, id)), full=1)
-    output.exit_with_json({name: found[name] for name in ("memory", "links")}, enabled=json)
-    output.write(f"[{found['memory']['kind']}] {_titled(found['memory'])}")
-    for link in found["links"]:
+    answer = connect().get(route("/api/memories", id), full=1)
+    output.exit_with_json({name: answer[name] for name in ("memory", "links")}, enabled=json)
+    output.write(f"[{answer['memory']['kind']}] {_titled(answer['memory'])}")
+    for link in answer["links"]:
         arrow = f"{link['relation']} ->" if link["forth"] else f"<- {link['relation']}"
         output.write(f"  {arrow} [{link['kind']}] {_titled(link)}")
 
@@ -203,13 +200,25 @@ def stats(
     output.exit_with_json(answer, enabled=json)
     name = answer["name"] or answer["project"] or "all projects"
     output.write(f"{name}, {answer['from']} to {answer['to']} (local days)\n")
-    output.fields(_stats_summary(answer))
+    injections, tokens, items = (answer[part] for part in ("injections", "tokens", "items"))
+    away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
+    average = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
+    fields = [
+        ("injections", f"{injections['total']:,}{away}"),
+        ("tokens", f"{tokens['given']:,}{average}"),
+        ("items", "{shown:,} shown: {used:,} used, {ignored:,} ignored, {unjudged:,} unknown".format(**items)),
+        ("hit rate", _percent(items["hit_rate"])),
+        ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
+        ("memories", f"{answer['memories']['total']:,}"),
+        ("store", f"{sized(answer['store']['bytes'])} for all projects"),
+    ]
+    output.fields(fields)
     used = "{used:,} used, {ignored:,} ignored, {shown:,} shown"
     took = "median {median:.1f} ms, p95 {p95:.1f}, max {max:.1f}"
     tables: dict[str, list[list[str]]] = {
-        "injections by trigger": [[name, f"{n:,}"] for name, n in answer["injections"]["by_trigger"].items()],
+        "injections by trigger": [[name, f"{n:,}"] for name, n in injections["by_trigger"].items()],
         "used of used and ignored, by kind": [
-            [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in answer["items"]["by_kind"].items()
+            [name, _percent(each["hit_rate"]), used.format(**each)] for name, each in items["by_kind"].items()
         ],
         "no context, by reason": [
             [trigger, why, f"{n:,}"] for trigger, reasons in answer["no_context"].items() for why, n in reasons.items()
@@ -267,6 +276,9 @@ def _print_answer(row: dict[str, Any]) -> None:
     nearest = f"{row['nearest']}  {row['title'] or '(removed)'}" if row.get("nearest") else ""
     if nearest and row["why"] == "below":
         nearest += f", scored {row['score']:.3f}, needed {row['needed']:.3f}"
+    if not row["tokens"]:
+        output.write(f"nothing was injected: {row['says'] or row['why']}")
+    layers, skipped = _layers(row)
     fields = [
         ("trigger", f"{row['trigger']} ({row['source']})" if row["source"] else row["trigger"]),
         ("when", output.time_and_age(row["at"])),
@@ -275,25 +287,19 @@ def _print_answer(row: dict[str, Any]) -> None:
         ("project", row["project"]),
         ("id", row["id"]),
         ("nearest", nearest),
+        ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
+        ("searched for", ", ".join(row["terms"])),
+        ("files", ", ".join(row["files"])),
+        ("layers", layers),
+        ("skipped", skipped),
     ]
-    if not row["tokens"]:
-        output.write(f"nothing was injected: {row['says'] or row['why']}")
-    else:
-        layers, skipped = _layers(row)
-        fields += [
-            ("cost", f"{row['tokens']} of {row['budget']} tokens, {row['build_ms']:.1f} ms"),
-            ("searched for", ", ".join(row["terms"])),
-            ("files", ", ".join(row["files"])),
-            ("layers", layers),
-            ("skipped", skipped),
-        ]
     output.fields(fields)
     output.write_raw(f"\n{row['text']}\n") if row.get("text") else None
     for item in row.get("items", ()):
         output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(removed)'}")
         _print_score_and_usage(item)
-    for each in row.get("rejected", ()):
-        output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}\n  {each['why']}")
+    for rejected in row.get("rejected", ()):
+        output.write(f"left out: {output.memory_line({**rejected, 'id': rejected['memory']})}\n  {rejected['why']}")
 
 
 def _print_shown(answer: dict[str, Any]) -> None:
@@ -305,10 +311,10 @@ def _print_shown(answer: dict[str, Any]) -> None:
         output.write(f"no longer injected: it is {memory['status']}")
     unknown = use["shown"] - use["used"] - use["ignored"]
     output.write(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, unknown {unknown}x")
-    for each in answer["shown"]:
-        where = ", ".join(filter(None, (each["trigger"], each["layer"], each["host"], each["session"])))
-        output.write(f"{each['injection']}  {output.time_and_age(each['at'])}, {where}")
-        _print_score_and_usage(each)
+    for shown in answer["shown"]:
+        where = ", ".join(filter(None, (shown["trigger"], shown["layer"], shown["host"], shown["session"])))
+        output.write(f"{shown['injection']}  {output.time_and_age(shown['at'])}, {where}")
+        _print_score_and_usage(shown)
 
 
 def _print_score_and_usage(item: dict[str, Any]) -> None:
@@ -334,13 +340,13 @@ def _print_story(story: dict[str, Any]) -> None:
         ("was given nothing", "\n".join(f"{times} × {why}" for why, times in reasons.most_common())),
     ]
     output.fields(fields)
-    for each in sorted(story["memories"], key=lambda memory: memory["kind"] != "summary"):
-        detail = {**each["detail"], **(each.get("here") or {})}
+    for memory in sorted(story["memories"], key=lambda memory: memory["kind"] != "summary"):
+        detail = {**memory["detail"], **(memory.get("here") or {})}
         more = detail.get("fix") or detail.get("outcome") or detail.get("why")
-        more = more or (each["body"] if each["kind"] == "summary" else "")
-        output.write(f"[{each['kind']}] {_titled(each)}" + (f"\n  → {more}" if more else ""))
-    for each in session["changed"]:
-        output.write(f"{each['file']}  {each['signature'] or each['function']}  [{each['what']}]")
+        more = more or (memory["body"] if memory["kind"] == "summary" else "")
+        output.write(f"[{memory['kind']}] {_titled(memory)}" + (f"\n  → {more}" if more else ""))
+    for change in session["changed"]:
+        output.write(f"{change['file']}  {change['signature'] or change['function']}  [{change['what']}]")
 
 
 def _print_calls(name: str, path: str, *, json: bool) -> None:
@@ -353,34 +359,17 @@ def _print_calls(name: str, path: str, *, json: bool) -> None:
         output.warn([f"only {read.files} files were read within the limits of time and size"])
     places = read.named(name)
     calls = {"called_by": read.callers(places), "calls": read.called(places)}
-    found = {heading: [call._asdict() for call in each] for heading, each in calls.items()}
-    if json:
-        about = {"files": read.files, "complete": read.complete}
-        output.write_json({"definitions": [vars(each) for each in places], **found, **about})
-        return
+    rows_of = {heading: [call._asdict() for call in each] for heading, each in calls.items()}
+    about = {"definitions": [vars(place) for place in places], "files": read.files, "complete": read.complete}
+    output.exit_with_json({**about, **rows_of}, enabled=json)
     for place in places:
         output.write(f"{place.signature or place.function}  {place.file}:{place.line}")
-    for heading, rows in found.items():
+    for heading, rows in rows_of.items():
         title = heading.replace("_", " ")
         output.write(f"\n{title}:" if rows else f"\n{title}: nothing that is defined here")
         for row in rows:
             mark = f"  (one of {row['several']})" if row["several"] else ""
             output.write(f"  {row['function'] or '(the file itself)'}  {row['file']}:{row['line']}{mark}")
-
-
-def _stats_summary(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    injections, tokens, items = (answer[name] for name in ("injections", "tokens", "items"))
-    away = f", {injections['away']:,} of them by hooks without the worker" if injections["away"] else ""
-    each = f", {tokens['per_injection']:,.0f} each" if injections["total"] else ""
-    return [
-        ("injections", f"{injections['total']:,}{away}"),
-        ("tokens", f"{tokens['given']:,}{each}"),
-        ("items", "{shown:,} shown: {used:,} used, {ignored:,} ignored, {unjudged:,} unknown".format(**items)),
-        ("hit rate", _percent(items["hit_rate"])),
-        ("per used item", f"{tokens['per_used_item']:,.0f} tokens" if items["used"] else "-"),
-        ("memories", f"{answer['memories']['total']:,}"),
-        ("store", f"{sized(answer['store']['bytes'])} for all projects"),
-    ]
 
 
 def _percent(rate: float | None) -> str:

@@ -1,4 +1,4 @@
-"""`init`, `import` and `export`: fill the memory from what is on this machine, and write it to a file."""
+"""`init`, `import`, `export`, `backup`, `restore`, `verify`: fill the memory, move it, copy it and put a copy back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import IO, Annotated, Any
 
 import typer
@@ -15,17 +16,18 @@ import typer
 from foreword import __version__
 from foreword.capture.parse import project_at
 from foreword.cli import output
-from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
-from foreword.cli.options import Json, Project, Yes, did_you_mean
+from foreword.cli.connection import LONG, connect, folder, post_long, refuse_agents, this_home
+from foreword.cli.options import Json, Project, Yes
 from foreword.config import load
-from foreword.encoding import plural
+from foreword.encoding import did_you_mean, plural, sized
 from foreword.errors import BadRequest, WorkerError
-from foreword.models import Project as ProjectModel
 from foreword.paths import replacing
 from foreword.policy import chosen
 from foreword.worker.client import Client
 
 POLL_SECONDS = 0.15
+MAX_COPIES = 12
+Copy = Annotated[str, typer.Argument(metavar="[FILE]", help="A copy of the database.")]
 
 
 def init(
@@ -54,24 +56,24 @@ def init(
         raise BadRequest(f"unknown tool {unknown[0]!r}", hint=hint)
     project, settings = project_at(root), load(this_home(), os.environ).settings
     refuse_where_off(project, choices=chosen(settings), environ=os.environ)  # before anything is asked
-    found = offers(project, os.environ)
-    sources = [name for name in found if name not in OPT_IN or name in also]
+    offered = offers(project, os.environ)
+    sources = [name for name in offered if name not in OPT_IN or name in also]
     if json and not yes:
-        offered = [{"source": name, "about": about} for name, about in found.items()]
-        output.write_json({"project": project.key, "name": project.name, "offers": offered, "taken": []})
+        rows = [{"source": name, "about": about} for name, about in offered.items()]
+        output.write_json({"project": project.key, "name": project.name, "offers": rows, "taken": []})
         return
     if not json:
         output.write(f"{project.name} ({project.key})")
-        output.fields([(name, found[name]) for name in sources])
-        for name in found.keys() - set(sources):
-            output.write(f"{name} is here too ({found[name]}): foreword init --with {name} imports it")
+        output.fields([(name, offered[name]) for name in sources])
+        for name in offered.keys() - set(sources):
+            output.write(f"{name} is here too ({offered[name]}): foreword init --with {name} imports it")
     if not sources:
         output.remark(f"nothing to import in {root}; `foreword add` remembers what you type")
         return
     if not yes:
         question = f"Fill the memory of {project.name} from these? Nothing is written into the project"
         output.confirm(question, default=True)
-    _import(sources, project, path=root, options={}, json=json)
+    _import(sources, root, {}, json=json)
     if json:
         return
     answer = connect().get("/api/context", project_path=root, preview=1)
@@ -93,7 +95,6 @@ def import_(
     *,
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="jsonl: import every project of the file.")] = False,
-    into: Annotated[str, typer.Option("--as", metavar="PATH", help="jsonl: import into this folder's project.")] = "",
     project_name: Annotated[str, typer.Option(metavar="NAME", help="claude-mem: the name of this project there.")] = "",
     json: Json = False,
 ) -> None:
@@ -102,18 +103,13 @@ def import_(
     What is known already is skipped, and secrets are removed, so it can be repeated safely. The worker does it in the
     background: Ctrl-C only stops watching.
     """
-    from foreword.importers import find, refuse_where_off
+    from foreword.importers import refuse_where_off
 
     refuse_agents()
-    path = folder(into or project)
-    options = {"file": file and folder(file), "all": everything, "as": bool(into), "project_name": project_name}
-    options = {name: value for name, value in options.items() if value}
-    importer = find(source, options, os.environ)  # reports wrong usage before a worker is started
-    target = project_at(path)
-    refuse_where_off(target, choices=chosen(load(this_home(), os.environ).settings), environ=os.environ)
-    if not file and not importer.offer(target):
-        output.remark(f"{source} has nothing for {target.name}")
-    _import([source], target, path=path, options=options, json=json)
+    path, choices = folder(project), chosen(load(this_home(), os.environ).settings)
+    refuse_where_off(project_at(path), choices=choices, environ=os.environ)
+    options = {"file": file and folder(file), "all": everything, "project_name": project_name}
+    _import([source], path, {name: value for name, value in options.items() if value}, json=json)
 
 
 def export(
@@ -130,19 +126,86 @@ def export(
     where = {"all": 1} if everything else {"project_path": folder(project)}
     client = connect(seconds=LONG)
     path = "" if file == "-" else os.path.realpath(folder(file))
-    if not path:
-        counts = _write_export(sys.stdout.buffer, client, where)
-    elif os.path.isdir(path) or not os.path.isdir(os.path.dirname(path)):
+    if path and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(path))):
         raise BadRequest(f"cannot write {path}", hint="give the path of a file in a folder that exists")
-    else:
-        with replacing(path) as out:
-            counts = _write_export(out, client, where)
+    with replacing(path) if path else nullcontext(sys.stdout.buffer) as out:
+        counts = _write_export(out, client, where)
     output.remark(f"{path or 'stdout'}: {_listed(counts) or 'nothing is stored here'}")
 
 
-def _import(
-    sources: Sequence[str], project: ProjectModel, *, path: str, options: Mapping[str, Any], json: bool
+def backup(
+    file: Annotated[str, typer.Argument(metavar="[FILE]", help="A new file (default: in ~/.foreword/backups).")] = "",
+    json: Json = False,
 ) -> None:
+    """Copy the database, and check the copy.
+
+    Readable by you alone; it appears only when it is whole. The worker makes one a day by itself (setting
+    `backups_keep`). `foreword forget` reaches the copies in the home, not those elsewhere.
+    """
+    refuse_agents()
+    copy = post_long("/api/backup", {"file": file and folder(file)}, doing="copying")
+    output.exit_with_json(copy, enabled=json)
+    output.write(f"{copy['file']}: {_rows_of(copy)}, {sized(copy['bytes'])}, checked")
+
+
+def restore(
+    file: Copy = "",
+    *,
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="Take what can be read of a damaged FILE (default: the database).")
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Put a copy in the place of the database.
+
+    By default the newest copy; while a loss is reported, the last one from before it. Events that came after the copy
+    and can be read are taken over, hooks go on, and the present database is kept in the backups folder for four weeks.
+    """
+    refuse_agents()
+    if not yes:
+        what = "what can be read of it" if salvage and not file else file or "the newest copy"
+        output.confirm(f"Replace the database by {what}? It is kept in the backups folder")
+    restored = post_long("/api/restore", {"file": file and folder(file), "salvage": salvage}, doing="restoring")
+    output.exit_with_json(restored, enabled=json)
+    before = restored["memories_before"]
+    added = f", {before:,} memories before" if before is not None else ""
+    output.write(f"restored from {restored['file']}: {_rows_of(restored)}{added}")
+    output.write(f"{plural(restored['taken_over'], 'events')} taken over; what was replaced is {restored['replaced']}")
+    output.warn([f"the other events wait: {restored['waiting']}"] if restored["waiting"] else [])
+    output.warn(f"{rows:,} rows of {table} could not be read" for table, rows in restored["unreadable"].items())
+    _print_losses(restored["losses"])
+
+
+def verify(
+    file: Copy = "",
+    *,
+    acknowledge: Annotated[bool, typer.Option("--acknowledge", help="Do not report these losses any more.")] = False,
+    json: Json = False,
+) -> None:
+    """Check the database or a copy, page by page.
+
+    Says which tables and indexes are damaged, what was lost, and the way out; lists the copies. Exit 1 if something is
+    damaged.
+    """
+    if acknowledge:
+        refuse_agents()
+    request = {"file": file and folder(file), "acknowledge": acknowledge}
+    checked = post_long("/api/verify", request, doing="checking")
+    if json:
+        output.write_json(checked)
+    else:
+        holds = _rows_of(checked) if checked["rows"] else "unreadable"
+        output.write(f"{checked['file']}: {holds}, {sized(checked['bytes'])}")
+        output.warn(checked["damage"])
+        output.write(f"damaged: {checked['way_out']}" if checked["damage"] else "every page is sound")
+        _print_losses(checked["losses"])
+        for copy in checked["copies"][:MAX_COPIES]:
+            output.write(f"copy of {output.age(copy['at'])}: {copy['file']}, {sized(copy['bytes'])}")
+    raise typer.Exit(1 if checked["damage"] else 0)
+
+
+def _import(sources: Sequence[str], path: str, options: Mapping[str, Any], *, json: bool) -> None:
     """Start an import in the worker, wait for it, and print how many memories of each kind it added."""
     from foreword.importers import ENVIRON
 
@@ -150,27 +213,25 @@ def _import(
     request = {"sources": list(sources), "project_path": path, "options": options, "environ": environ}
     started = connect().post("/api/imports", request)["import"]
     try:
-        done = _watch(started)
+        ended = _watch(started)
     except KeyboardInterrupt:
         output.remark("\nthe worker continues in the background; run the same command again to see its progress")
         raise typer.Exit(130) from None
     if json:
-        output.write_json(done)
+        output.write_json(ended)
     else:
-        kinds: Counter[str] = Counter()
-        for source in done["sources"]:
-            kinds.update(source["kinds"])
-        known, forgotten = (sum(source[name] for source in done["sources"]) for name in ("known", "forgotten"))
-        took = output.duration((done["ended"] or time.time()) - done["since"])
+        kinds = sum((Counter(source["kinds"]) for source in ended["sources"]), Counter[str]())
+        known, forgotten = (sum(source[name] for source in ended["sources"]) for name in ("known", "forgotten"))
+        duration = output.duration((ended["ended"] or time.time()) - ended["since"])
         if kinds:
-            output.write(f"Learned about {project.name} in {took}: {_listed(kinds)}.")
+            output.write(f"Learned about {ended['name']} in {duration}: {_listed(kinds)}.")
         else:
-            output.write(f"Nothing new about {project.name}{f': {known:,} are known already' if known else ''}.")
+            output.write(f"Nothing new about {ended['name']}{f': {known:,} are known already' if known else ''}.")
         if forgotten:
             output.write(f"{forgotten:,} skipped, because you had forgotten {'it' if forgotten == 1 else 'them'}.")
-        for source in done["sources"]:
+        for source in ended["sources"]:
             output.warn(f"{source['source']}: {problem}" for problem in source["problems"])
-    if done["state"] == "failed":
+    if ended["state"] == "failed":
         raise typer.Exit(1)
 
 
@@ -201,20 +262,28 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(plural(count, plurals.get(name, f"{name}s")) for name, count in largest if count)
 
 
-def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> Counter[str]:
+def _write_export(file: IO[bytes], client: Client, where: dict[str, Any]) -> Counter[str]:
     """Write the header and every row after those it refers to; return how many there are of each part."""
     project = client.get("/api/export", part="session", **where)["project"]  # empty for all projects
-    keys = [project] if project else [each["key"] for each in client.get("/api/projects")["projects"]]
     header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time(), "project": project}
-    out.write(jsonlib.dumps(header).encode() + b"\n")
+    file.write(jsonlib.dumps(header).encode() + b"\n")
     counts: Counter[str] = Counter()
-    for part, of in (("session", ""), ("memory", ""), *(("change", key) for key in keys), ("link", "")):
+    for part in ("session", "memory", "change", "link"):
         after = -1
         while after:
-            page = client.get("/api/export", part=part, of=of, after=max(after, 0), **where)
+            page = client.get("/api/export", part=part, after=max(after, 0), **where)
             for row in page["rows"]:
                 line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
-                out.write(line.encode("utf-8", "replace") + b"\n")
+                file.write(line.encode("utf-8", "replace") + b"\n")
             counts[part] += len(page["rows"])
             after = page["next"]
     return counts
+
+
+def _rows_of(copy: dict[str, Any]) -> str:
+    return ", ".join(plural(copy["rows"][name], name) for name in ("memories", "sessions", "events"))
+
+
+def _print_losses(losses: list[dict[str, Any]]) -> None:
+    for loss in losses:
+        output.warn([f"{loss['events']:,} events were lost: {loss['what']}" if loss["events"] else loss["what"]])

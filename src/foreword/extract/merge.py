@@ -35,7 +35,7 @@ def merge(known: Memory, fresh: Memory) -> Memory:
 
         detail = merge_failure_detail(known.detail, fresh.detail)
         merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
-        return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
+        return seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         # What others did of its open items since it was written stays done: a session may go on later.
         closed = [item for item in texts(known.detail, CLOSED) if item in _listed_items(fresh)]
@@ -45,10 +45,10 @@ def merge(known: Memory, fresh: Memory) -> Memory:
     base, other = (known, fresh) if older else (fresh, known)
     detail = {**other.detail, **base.detail, "seen_in": seen_in}
     base = replace(base, status=fresh.status, superseded_by=fresh.superseded_by)
-    return _seen_again(base, other, most=12, seen=sum(seen_in.values()), detail=detail)
+    return seen_again(base, other, most=12, seen=sum(seen_in.values()), detail=detail)
 
 
-def _seen_again(base: Memory, other: Memory, *, most: int, **more: Any) -> Memory:
+def seen_again(base: Memory, other: Memory, *, most: int, **more: Any) -> Memory:
     """Return *base* with the files, functions, confidence and times of both."""
     more["seen"] = max(1, more["seen"])
     return replace(

@@ -7,19 +7,18 @@ the same uid at every reading, so that importing twice changes nothing. The work
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, TypeVar
 
 from foreword.capture.parse import project_at
-from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError
 from foreword.models import Change, Link, Memory, Project, Session
 from foreword.policy import off, refuse_to_write
 from foreword.redact import redact_all
+from foreword.store.sql import as_json
 
 Row = TypeVar("Row", Memory, Change, Session, Link)
 
@@ -44,9 +43,9 @@ ENVIRON = ("HOME", "FOREWORD_OFF", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLAUDE_ME
 class Batch:
     """What was read in one go. Ends of links, and `superseded_by`, may be uids; texts need not be redacted yet."""
 
-    memories: tuple[Memory, ...] = ()
-    links: tuple[Link, ...] = ()
-    changes: tuple[Change, ...] = ()
+    memories: Sequence[Memory] = ()
+    links: Sequence[Link] = ()
+    changes: Sequence[Change] = ()
     session: Session | None = None
     done: int = 0  # of `total`, so far
     total: int = 0  # 0 where nobody knows
@@ -90,11 +89,11 @@ def find(name: str, *more: Any, **named: Any) -> Source:
 
 def offers(project: Project, environ: Mapping[str, str]) -> dict[str, str]:
     """Return what `init` can import here, by source; one that cannot be read offers nothing."""
-    found = {}
+    offered = {}
     for name in SOURCES:
         with suppress(ForewordError, OSError):
-            found[name] = find(name, environ=environ).offer(project)
-    return {name: about for name, about in found.items() if about}
+            offered[name] = find(name, environ=environ).offer(project)
+    return {name: about for name, about in offered.items() if about}
 
 
 def refuse_where_off(project: Project, *, choices: Mapping[str, Any], environ: Mapping[str, str]) -> None:
@@ -109,23 +108,10 @@ def refuse_where_off(project: Project, *, choices: Mapping[str, Any], environ: M
 def safe(row: Row) -> Row:
     """Return a row with every text redacted and storable; a memory's title and body of a bounded size."""
     values = vars(row) | ({"detail": dict(row.detail)} if isinstance(row, Memory) else {})
-    text = json.dumps(redact_all(values), ensure_ascii=False, default=str)
-    clean: dict[str, Any] = json.loads(storable(text))  # as it will be loaded from the store
+    clean: dict[str, Any] = json.loads(as_json(redact_all(values)))  # as it will be loaded from the store
     clean |= {name: tuple(each) for name, each in clean.items() if isinstance(each, list)}
     if isinstance(row, Memory):
         body = clean["body"]
         clean["title"] = clean["title"][:MOST_TITLE]
         clean["body"] = body if len(body) <= MOST_BODY else f"{body[:MOST_BODY]} […]"
     return replace(row, **clean)
-
-
-def timestamp(value: Any, *, default: float = 0.0) -> float:
-    """Return seconds from milliseconds, seconds or an ISO date; *default* where it is none of them."""
-    try:
-        if isinstance(value, str) and not value.isdigit():
-            date = datetime.fromisoformat(value)
-            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return default
-    return number / 1000 if number > 1e11 else max(0.0, number)

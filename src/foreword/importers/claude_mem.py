@@ -8,22 +8,22 @@ project's own folder.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from foreword.encoding import plural
-from foreword.errors import BadRequest, StoreError
+from foreword.agents import text_of
+from foreword.encoding import loads, plural, timestamp
+from foreword.errors import BadPayload, BadRequest, StoreError
 from foreword.extract.actions import relative
-from foreword.importers import Batch, Source, timestamp
+from foreword.importers import Batch, Source
 from foreword.importers.transcripts import peek
-from foreword.models import Memory, Project
+from foreword.models import Memory, Project, texts
 from foreword.redact import redact_all
 
 TITLE = 160  # characters; what a line shows at most
@@ -53,10 +53,10 @@ class _Database(Source):
 
     def read(self, project: Project) -> Iterator[Batch]:
         rows, done = self._rows(project), 0
-        while some := list(islice(rows, BATCH)):
-            done += len(some)
-            memories = (_memory(row, source=self.name, project=project) for row in some)
-            yield Batch(tuple(each for each in memories if each.title), done=done)
+        while page := list(islice(rows, BATCH)):
+            done += len(page)
+            memories = (_memory(row, source=self.name, project=project) for row in page)
+            yield Batch([memory for memory in memories if memory.title], done=done)
 
     def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
         raise NotImplementedError
@@ -68,11 +68,11 @@ class ClaudeMem(_Database):
     def offer(self, project: Project) -> str:
         """Count the rows of this project; where there are none, those that only have its name."""
         folder = os.path.basename(project.root)
-        if (found := super().offer(project)) or self.options.get("project_name"):
-            return found
-        maybe = sum(1 for _ in ClaudeMem(self.name, {"project_name": folder}, self.environ)._rows(project))
-        about = f"{maybe:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
-        return about if maybe else ""
+        if (offered := super().offer(project)) or self.options.get("project_name"):
+            return offered
+        unassigned = sum(1 for _ in ClaudeMem(self.name, {"project_name": folder}, self.environ)._rows(project))
+        about = f"{unassigned:,} rows of a project called `{folder}`: add `--project-name {folder}` if that is this one"
+        return about if unassigned else ""
 
     def _rows(self, project: Project) -> Iterator[Mapping[str, Any]]:
         environ = self.environ
@@ -87,7 +87,7 @@ class ClaudeMem(_Database):
         for row in _read(path, [ROWS.format(table=table) for table in TABLES]):
             session = row["session"]
             if session in transcripts and session not in keys:
-                cwd = peek(transcripts[session], host="claude-code")[1]
+                cwd = peek(transcripts[session], agent="claude-code")[1]
                 keys[session] = self.key_of(cwd) if cwd else ""
             if (keys.get(session) or row["project"]) in (project.key, name):
                 yield row
@@ -110,9 +110,9 @@ def _read(path: Path, queries: list[str]) -> Iterator[Mapping[str, Any]]:
     if not path.is_file():
         return
     # At rest it is opened as immutable: as usual, SQLite would leave two files beside it.
-    how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
+    mode = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE)) as db:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=PATIENCE)) as db:
             db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             db.row_factory = lambda cursor, row: dict(zip([each[0] for each in cursor.description], row, strict=True))
             for query in queries:
@@ -127,7 +127,8 @@ def _read(path: Path, queries: list[str]) -> Iterator[Mapping[str, Any]]:
 
 def _memory(row: Mapping[str, Any], *, source: str, project: Project) -> Memory:
     """Return a row as a memory; without a title where it is empty."""
-    row = redact_all(dict(row))  # before anything is cut: half a secret is not recognised
+    row = {name: value.strip() if isinstance(value, str) else value for name, value in row.items()}
+    row = redact_all(row)  # before anything is cut: half a secret is not recognised
     fields = _summary(row) if row["table"] == "session_summaries" else _observation(row)
     at, session = timestamp(row.get("created_at_epoch") or row.get("created_at")), str(row["session"] or "")
     paths = [path for name in ("files_modified", "files_edited", "files_read") for path in _several(row, name)]
@@ -151,8 +152,8 @@ def _memory(row: Mapping[str, Any], *, source: str, project: Project) -> Memory:
 
 
 def _observation(row: Mapping[str, Any]) -> dict[str, Any]:
-    narrative = _text(row, "narrative") or _text(row, "text")
-    type, subtitle, facts = _text(row, "type"), _text(row, "subtitle"), _several(row, "facts")
+    narrative = text_of(row, "narrative", "text")
+    type, subtitle, facts = text_of(row, "type"), text_of(row, "subtitle"), _several(row, "facts")
     kind, detail = "observation", {"type": type} if type else {}
     if type == "decision":
         kind = "decision"
@@ -161,32 +162,24 @@ def _observation(row: Mapping[str, Any]) -> dict[str, Any]:
         detail["fixed_by"] = subtitle or next(iter(facts), narrative.partition("\n")[0])
     elif type == "discovery" and not LASTING.isdisjoint(_several(row, "concepts")):
         kind = "learning"
-    title = _text(row, "title") or narrative.partition("\n")[0] or next(iter(facts), "")
+    title = text_of(row, "title") or narrative.partition("\n")[0] or next(iter(facts), "")
     body = "\n".join(filter(None, (subtitle, narrative, *(f"- {fact}" for fact in facts))))
     return {"kind": kind, "title": title[:TITLE], "body": body, "detail": detail}
 
 
 def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
     names = {"request": "request", "completed": "done", "learned": "learned", "next_steps": "next"}
-    detail: dict[str, Any] = {ours: _text(row, theirs) for theirs, ours in names.items()}
-    detail |= {"investigated": _text(row, "investigated"), "decisions": _several(row, "key_decisions")}
-    title = (detail["request"] or _text(row, "summary") or detail["done"]).partition("\n")[0]
-    body = "\n".join(filter(None, (_text(row, "summary"), _text(row, "notes"))))
-    kept = {name: each for name, each in detail.items() if each}
-    return {"kind": "summary", "title": title[:TITLE], "body": body, "detail": kept}
-
-
-def _text(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    return value.strip() if isinstance(value, str) else ""
+    detail: dict[str, Any] = {ours: text_of(row, theirs) for theirs, ours in names.items()}
+    detail |= {"investigated": text_of(row, "investigated"), "decisions": _several(row, "key_decisions")}
+    title = (detail["request"] or text_of(row, "summary") or detail["done"]).partition("\n")[0]
+    body = "\n".join(filter(None, (text_of(row, "summary"), text_of(row, "notes"))))
+    filled = {name: each for name, each in detail.items() if each}
+    return {"kind": "summary", "title": title[:TITLE], "body": body, "detail": filled}
 
 
 def _several(row: Mapping[str, Any], name: str) -> list[str]:
     """Return a list of texts, which is stored as JSON."""
-    value = row.get(name)
-    try:
-        found = json.loads(value) if isinstance(value, str) else []
-    except (ValueError, RecursionError):
-        found = [value]
-    items = found if isinstance(found, list) else [found]
-    return [each.strip() for each in items if isinstance(each, str) and each.strip()]
+    value: Any = text_of(row, name)
+    with suppress(BadPayload):  # else it is a text
+        value = loads(value)
+    return [text.strip() for text in texts({name: value}, name)]

@@ -7,7 +7,6 @@ nothing is injected, so that a search finds it, also from an agent that does not
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -17,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foreword.encoding import plural
+from foreword.agents import dict_of
+from foreword.encoding import plural, timestamp
 from foreword.extract.text import blocks, cut, plain_line
-from foreword.importers import Batch, Source, timestamp
+from foreword.importers import Batch, Source
 from foreword.models import Memory, Project
 
 MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
@@ -60,18 +60,18 @@ class Files(Source):
         decisions = [_decision(file, project) for path in _decision_paths(root) if (file := _file(root, path))]
         memories = [
             *_about(project),
-            *_command_memories(project, known=" ".join(in_prompts)),
+            *_command_memories(project, instructions=" ".join(in_prompts)),
             *(_instruction(file, project) for file in instructions),
             *(each for each in decisions if each),
         ]
-        yield Batch(tuple(memories), done=len(memories), total=len(memories))
+        yield Batch(memories, done=len(memories), total=len(memories))
 
 
-def _memory(kind: str, title: str, file: File, **more: Any) -> Memory:
+def _memory(kind: str, title: str, file: File, **fields: Any) -> Memory:
     """Return what a file says; the source that is shown is its name: readme, makefile, package-json."""
     source = re.sub(r"[^a-z0-9]+", "-", os.path.basename(file.path).lower().removesuffix(".md")).strip("-")
-    about: dict[str, Any] = {"files": (file.path,), "source": source, "created": file.at, "confirmed": file.at}
-    return Memory(kind=kind, title=title, trust="imported", **(about | more))
+    defaults: dict[str, Any] = {"files": (file.path,), "source": source, "created": file.at, "confirmed": file.at}
+    return Memory(kind=kind, title=title, trust="imported", **(defaults | fields))
 
 
 # ---- what the project is
@@ -81,13 +81,13 @@ def _about(project: Project) -> Iterator[Memory]:
     """Yield one memory of what this is, in the words of its package file or of its README."""
     file = next(filter(None, (_file(project.root, name) for name in READMES)), None)
     prose = role = _first_prose(file.text) if file else ""
-    for name, *way in TABLE["descriptions"]:
+    for name, *keys in TABLE["descriptions"]:
         package = _file(project.root, name)
-        found: Any = _parsed(package) if package else {}
-        for step in way:
-            found = found.get(step) if isinstance(found, dict) else None
-        if isinstance(found, str) and len(found.split()) > 2:
-            file, role = package, " ".join(found.split())
+        value: Any = _parsed(package) if package else {}
+        for step in keys:
+            value = dict_of(value).get(step)
+        if isinstance(value, str) and len(value.split()) > 2:
+            file, role = package, " ".join(value.split())
             break
     if file and role:
         yield _memory(
@@ -117,43 +117,42 @@ def _plain(markdown: str) -> str:
 # ---- how it is built and tested
 
 
-def _command_memories(project: Project, *, known: str) -> Iterator[Memory]:
-    """Yield one memory for each purpose; what an instruction file names (*known*) is in every prompt already."""
-    for purpose, found in _commands(project.root).items():
-        commands = [command for command, _ in found[:4]]
+def _command_memories(project: Project, *, instructions: str) -> Iterator[Memory]:
+    """Yield one memory for each purpose; what an instruction file names (*instructions*) is in every prompt already."""
+    for purpose, commands in _commands(project.root).items():
+        texts = [command for command, _ in commands[:4]]
         yield _memory(
             "learning",
-            PURPOSES[purpose][1].format(f"`{commands[0]}`"),
-            found[0][1],
+            PURPOSES[purpose][1].format(f"`{texts[0]}`"),
+            commands[0][1],
             uid=f"files:{project.key}:command:{purpose}",
-            body=f"Also: {', '.join(f'`{other}`' for other in commands[1:])}" if commands[1:] else "",
+            body=f"Also: {', '.join(f'`{other}`' for other in texts[1:])}" if texts[1:] else "",
             tags=("command", purpose),
-            confidence=BACKGROUND if commands[0] in known else 0.8,
-            detail={"category": "convention", "commands": commands},
+            confidence=BACKGROUND if texts[0] in instructions else 0.8,
+            detail={"category": "convention", "commands": texts},
         )
 
 
 def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
     """Return the commands that the project's files name, by purpose; those of its own build file first."""
-    named: list[dict[str, tuple[str, File]]] = []  # by target, for each file
+    by_target: list[dict[str, tuple[str, File]]] = []  # by target, for each file
     for name, (tool, pattern) in TABLE["targets"].items():
         if file := _file(root, name):
-            named.append({target: (f"{tool} {target}", file) for target in re.findall(pattern, file.text, re.M)})
+            by_target.append({target: (f"{tool} {target}", file) for target in re.findall(pattern, file.text, re.M)})
     if file := _file(root, "package.json"):
         runner = next((tool for lock, tool in TABLE["runners"].items() if _file(root, lock)), "npm")
-        scripts = _parsed(file).get("scripts")
-        scripts = scripts if isinstance(scripts, dict) else {}
-        real = [name for name, script in scripts.items() if "no test specified" not in str(script)]
-        run = {name: f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}" for name in real}
-        named.append({name: (command, file) for name, command in run.items()})
+        scripts = dict_of(_parsed(file).get("scripts"))
+        names = [name for name, script in scripts.items() if "no test specified" not in str(script)]
+        texts = {name: f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}" for name in names}
+        by_target.append({name: (command, file) for name, command in texts.items()})
     if (file := _file(root, "pyproject.toml")) and "[tool.pytest" in file.text:
         runner = next((f"{tool} run " for tool in ("uv", "poetry", "pdm") if _file(root, f"{tool}.lock")), "")
-        named.append({"pytest": (f"{runner}pytest", file)})
-    found = {
-        purpose: [targets[word] for targets in named for word in words.split() if word in targets]
+        by_target.append({"pytest": (f"{runner}pytest", file)})
+    by_purpose = {
+        purpose: [targets[word] for targets in by_target for word in words.split() if word in targets]
         for purpose, (words, _) in PURPOSES.items()
     }
-    return {purpose: commands for purpose, commands in found.items() if commands}
+    return {purpose: commands for purpose, commands in by_purpose.items() if commands}
 
 
 # ---- instructions for agents
@@ -185,13 +184,13 @@ def _instruction(file: File, project: Project) -> Memory:
 
 
 def _decision_paths(root: str) -> list[str]:
-    found = [
+    paths = [
         f"{folder}/{name}"
         for folder in TABLE["decisions"]
         for name in _listed(root, folder)
         if re.search(r"\.(md|markdown)$", name, re.I) and not re.match(r"(readme|index|.*template)\b", name, re.I)
     ]
-    return found[:MOST_DECISIONS]
+    return paths[:MOST_DECISIONS]
 
 
 def _decision(file: File, project: Project) -> Memory | None:
@@ -239,13 +238,13 @@ def _decision(file: File, project: Project) -> Memory | None:
 def _sections(text: str) -> dict[str, str]:
     """Return the text below each known heading."""
     parts = re.split(r"^#{2,3} +(.{1,200})$", text, flags=re.M)
-    found: dict[str, str] = {}
+    sections: dict[str, str] = {}
     for heading, below in zip(parts[1::2], parts[2::2], strict=True):
         words = re.sub(r"^[\d. ]+", "", heading).strip(" :*_#").lower()
         name = next((name for name, words_of in TABLE["sections"].items() if words.startswith(tuple(words_of))), "")
         if name and not words.startswith("decision driver"):
-            found[name] = f"{found.get(name, '')}\n\n{below}".strip()
-    return found
+            sections[name] = f"{sections.get(name, '')}\n\n{below}".strip()
+    return sections
 
 
 # ---- files and their texts
@@ -271,9 +270,10 @@ def _file(root: str, path: str) -> File | None:
         return None
 
 
-def _parsed(file: File) -> dict[str, Any]:
+def _parsed(file: File) -> Mapping[str, Any]:
+    if file.path.endswith(".json"):
+        return dict_of(file.text.strip())
     try:
-        parsed = json.loads(file.text) if file.path.endswith(".json") else tomllib.loads(file.text)
+        return tomllib.loads(file.text)
     except (ValueError, RecursionError):
         return {}
-    return parsed if isinstance(parsed, dict) else {}

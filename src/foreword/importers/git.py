@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from foreword.code import git
-from foreword.encoding import plural, read_table
+from foreword.encoding import plural, read_table, timestamp
 from foreword.extract.session import memory_of_change
-from foreword.importers import Batch, Source, timestamp
+from foreword.importers import Batch, Source
 from foreword.models import Change, Memory, Project
 
 COMMITS = 50_000  # the newest of a history: ten years of a busy team, and 2 minutes
@@ -36,19 +36,6 @@ TRAILER, PERSON, MACHINES, HABITS = (
 )
 
 
-@dataclass(frozen=True)
-class Commit:
-    """One commit of `git log`; `files` are cut to FILES, `count` is how many there are."""
-
-    hash: str
-    at: float
-    author: str
-    subject: str
-    body: str
-    files: tuple[str, ...]
-    count: int
-
-
 class Git(Source):
     """The history of a project's repository."""
 
@@ -62,21 +49,10 @@ class Git(Source):
         hashes = _hashes(project.root)
         older, newest = hashes[:-RECENT], hashes[-RECENT:]
         for start in range(0, len(older), RECENT):
-            some = log(project.root, older[start : start + RECENT])
-            memories = tuple(memory_of(commit, project=project) for commit in some)
-            yield Batch(memories, done=start + len(some), total=len(hashes))
+            memories = memories_of(older[start : start + RECENT], project)
+            yield Batch(memories, done=start + len(memories), total=len(hashes))
         if newest:
-            functions = _with_functions(log(project.root, newest), project)
-            yield replace(functions, done=len(hashes), total=len(hashes))
-
-
-def log(folder: str, hashes: Sequence[str]) -> list[Commit]:
-    """Return these commits, in that order."""
-    fields = ("%H", "%at", "%an", "%s", "%b")
-    return [
-        Commit(hash, timestamp(at), author, subject, body, tuple(path for path, *_ in files[:FILES]), len(files))
-        for (hash, at, author, subject, body), files in git.log(folder, hashes, fields)
-    ]
+            yield replace(_with_functions(newest, project), done=len(hashes), total=len(hashes))
 
 
 def changed(folder: str, *, patience: float = 2.0) -> dict[str, float] | None:
@@ -115,40 +91,50 @@ def _hashes(root: str) -> list[str]:
 # ---- commits as memories
 
 
-def memory_of(commit: Commit, *, project: Project) -> Memory:
+def memories_of(hashes: Sequence[str], project: Project) -> list[Memory]:
+    """Return these commits as observations, in that order."""
+    fields = ("%H", "%at", "%an", "%s", "%b")
+    return [
+        memory_of(texts, [path for path, *_ in files], project=project)
+        for texts, files in git.log(project.root, hashes, fields)
+    ]
+
+
+def memory_of(commit: Sequence[str], files: Sequence[str], *, project: Project) -> Memory:
     """Return a commit as an observation: message without trailers, and files; routine with little confidence."""
-    routine = MACHINES.search(commit.author) or HABITS.match(commit.subject)
-    lines = [line.rstrip() for line in PERSON.sub("", commit.body).splitlines()]
+    hash, at, author, subject, body = commit
+    routine = MACHINES.search(author) or HABITS.match(subject)
+    lines = [line.rstrip() for line in PERSON.sub("", body).splitlines()]
     return Memory(
         kind="observation",
-        title=PERSON.sub("", commit.subject) or f"Commit {commit.hash[:10]} without a message",
+        title=PERSON.sub("", subject) or f"Commit {hash[:10]} without a message",
         body="\n".join(line for line in lines if not TRAILER.match(line)).strip("\n"),
-        uid=f"git:{project.key}:{commit.hash}",
+        uid=f"git:{project.key}:{hash}",
         scope=project.scope,
         project=project.key,
         tags=("routine",) if routine else (),
-        files=commit.files,
+        files=tuple(files[:FILES]),
         source="git",
         trust="imported",
         confidence=ROUTINE if routine else 1.0,
-        created=commit.at,
-        confirmed=commit.at,
-        detail={"commit": commit.hash, "files": commit.count},
+        created=timestamp(at),
+        confirmed=timestamp(at),
+        detail={"commit": hash, "files": len(files)},
     )
 
 
-def _with_functions(commits: Sequence[Commit], project: Project) -> Batch:
+def _with_functions(hashes: Sequence[str], project: Project) -> Batch:
     """Return commits with the functions that they changed, and each function as it was changed last."""
-    by_hash = dict(git.changed_functions(project.root, [commit.hash for commit in commits]))
+    by_hash = dict(git.changed_functions(project.root, hashes))
     memories: list[Memory] = []
     last: dict[tuple[str, str], Change] = {}
-    for commit in commits:
-        changes = by_hash.get(commit.hash, ())
+    for commit in memories_of(hashes, project):
+        changes = by_hash.get(commit.detail["commit"], ())
         names = tuple(dict.fromkeys(change.function for change in changes))[:FUNCTIONS]
-        memories.append(replace(memory_of(commit, project=project), functions=names))
+        memories.append(replace(commit, functions=names))
         for change in changes:
             last.pop((change.file, change.function), None)
-            last[change.file, change.function] = replace(change, project=project.key, at=commit.at)
+            last[change.file, change.function] = replace(change, project=project.key, at=commit.created)
     recent = list(last.values())[-CHANGES:]
     memories += [memory_of_change(change, project=project, source="git", trust="imported") for change in recent]
-    return Batch(tuple(memories), changes=tuple(recent))
+    return Batch(memories, changes=recent)

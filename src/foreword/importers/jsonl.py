@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
+from foreword.agents import dict_of
+from foreword.encoding import decoded
 from foreword.errors import BadRequest
 from foreword.importers import Batch, Source
 from foreword.models import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Link, Memory, Project, Session
@@ -27,6 +27,8 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
     "memory": {"kind": tuple(KINDS), "trust": TRUSTS, "status": STATUSES},
     "change": {"what": ("NEW", "MODIFIED", "DELETED")},
 }
+# By the type of a field; every other field is a text.
+EMPTY_VALUES: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "tuple[str, ...]": [], "Mapping[str, Any]": {}}
 NEEDED = {"memory": ("title", "uid"), "session": ("id",)}
 
 
@@ -38,17 +40,17 @@ class BadLine(ValueError):
 
 
 def export_rows(
-    store: Store, part: str, *, project: Project | None, after: int = 0, of: str = "", limit: int = 500
+    store: Store, part: str, *, project: Project | None, after: int = 0, limit: int = 500
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the next rows of one part behind place *after*, and the place to go on from; 0 at the end.
 
-    Without a project those of all. Changes are read by project, named in *of*. What a session did in another project's
-    folder, and a link to another project's memory, are left out.
+    Without a project those of all. What a session did in another project's folder, and a link to another project's
+    memory, are left out.
     """
+    key = project.key if project else ""
     if part == "session":
-        return [vars(session) for session in store.sessions.list(project.key if project else "", limit=ALL_ROWS)], 0
+        return [vars(session) for session in store.sessions.list(key, limit=ALL_ROWS)], 0
     if part == "change":
-        key = of if project is None or of == project.key else ""
         return [vars(change) for change in store.sessions.changes(key, limit=ALL_ROWS)], 0
     if part not in PARTS:
         raise BadRequest(f"unknown part {part!r}", hint=f"one of {', '.join(PARTS)}")
@@ -57,20 +59,20 @@ def export_rows(
 
     def uids(ids: list[str]) -> dict[str, str]:
         """Return the uids of memories by id, without those of other projects."""
-        found = store.memories.get(ids)
+        memories = store.memories.get(ids)
         others = [
-            each for each in found if project and each.scope.startswith("project:") and each.scope != project.scope
+            each for each in memories if project and each.scope.startswith("project:") and each.scope != project.scope
         ]
-        return {each.id: each.uid for each in found if each not in others}
+        return {each.id: each.uid for each in memories if each not in others}
 
     if part == "memory":
-        by = uids([memory.superseded_by for _, memory in page])
+        uid_of = uids([memory.superseded_by for _, memory in page])
         return [
             {
                 **vars(memory),
                 "detail": dict(memory.detail),
-                "superseded_by": memory.superseded_by if memory.superseded_by in by else "",
-                "superseded_by_uid": by.get(memory.superseded_by, ""),
+                "superseded_by": memory.superseded_by if memory.superseded_by in uid_of else "",
+                "superseded_by_uid": uid_of.get(memory.superseded_by, ""),
             }
             for _, memory in page
         ], following
@@ -88,7 +90,7 @@ def export_rows(
 
 @dataclass(frozen=True)
 class Jsonl(Source):
-    """One export: of the file's one project (`as`: as the named one), or of every project as it is (`all`)."""
+    """The rows of one project in an export, or with `all` those of every project."""
 
     @property
     def path(self) -> str:
@@ -99,9 +101,6 @@ class Jsonl(Source):
             raise BadRequest("`file` must be the absolute path of an export", hint="`foreword import jsonl FILE`")
         if not os.path.isfile(self.path):
             raise BadRequest(f"there is no file {self.path}", hint="`foreword export FILE` writes one")
-        if self.options.get("all") and self.options.get("as"):
-            hint = "one project into another, or all as they are"
-            raise BadRequest("`all` and `as` exclude each other", hint=hint)
 
     def offer(self, _project: Project) -> str:
         return ""  # it is imported where the user names a file
@@ -110,105 +109,80 @@ class Jsonl(Source):
         """Yield the file's rows; links and superseded memories come last, when the rows that they name are there."""
         try:
             with open(self.path, "rb") as file:
-                header = _header(file.readline(MOST_LINE))
-                file.seek(0)
-                yield from self._batches(iter(lambda: file.readline(MOST_LINE), b""), header, project)
+                _check_header(file.readline(MOST_LINE))
+                yield from self._batches(iter(lambda: file.readline(MOST_LINE), b""), project)
         except OSError as exc:
             raise BadRequest(f"{self.path} cannot be read: {exc.strerror}", hint="check that you may read it") from exc
 
-    def _batches(self, lines: Iterator[bytes], header: Mapping[str, Any], project: Project) -> Iterator[Batch]:
-        origin = str(header.get("project") or "") if self.options.get("as") else project.key
-        if not origin:
-            raise BadRequest("only an export of one project can be mapped to another", hint="use --all, without --as")
+    def _batches(self, lines: Iterator[bytes], project: Project) -> Iterator[Batch]:
         problems: list[str] = []
-        held: list[Row] = []
-        later: list[Row] = []
-        done = others = 0
-        for number, raw in enumerate(lines, 1):
-            if not raw.strip() or number == 1:
+        rows: list[Row] = []
+        last_rows: list[Row] = []
+        done = skipped = 0
+        for number, raw in enumerate(lines, 2):
+            if not raw.strip():
                 continue
             try:
-                read = _row(raw)
+                row = _row(raw)
                 done += 1
-            except (BadLine, RecursionError) as exc:
+            except BadLine as exc:
                 problems.append(f"line {number}: {exc}")
                 continue
-            row = read if self.options.get("all") else _moved(read, origin, project)
-            if row is None:
-                others += 1
+            if not self.options.get("all") and not _is_of(row, project):
+                skipped += 1
             else:
                 is_last = isinstance(row, Link) or (isinstance(row, Memory) and row.superseded_by)
-                (later if is_last else held).append(row)
-            if len(held) >= BATCH or isinstance(row, Session):
-                yield _batch(held, done)
-                held = []
-        yield _batch(held, done)
+                (last_rows if is_last else rows).append(row)
+            if len(rows) >= BATCH or isinstance(row, Session):
+                yield _batch(rows, done)
+                rows = []
+        yield _batch(rows, done)
         # What supersedes is newer than what it supersedes: from the end, each finds its successor there.
-        later.reverse()
-        later.sort(key=lambda row: isinstance(row, Link))
-        for start in range(0, len(later), BATCH):
-            yield _batch(later[start : start + BATCH], done)
-        if others:
-            problems.append(f"{others} rows of other projects were skipped; --all takes them")
+        last_rows.reverse()
+        last_rows.sort(key=lambda row: isinstance(row, Link))
+        for start in range(0, len(last_rows), BATCH):
+            yield _batch(last_rows[start : start + BATCH], done)
+        if skipped:
+            problems.append(f"{skipped} rows of other projects were skipped; --all takes them")
         yield Batch(done=done, total=done, problems=tuple(problems))
 
 
 def _batch(rows: list[Row], done: int) -> Batch:
     return Batch(
-        memories=tuple(row for row in rows if isinstance(row, Memory)),
-        links=tuple(row for row in rows if isinstance(row, Link)),
-        changes=tuple(row for row in rows if isinstance(row, Change)),
+        memories=[row for row in rows if isinstance(row, Memory)],
+        links=[row for row in rows if isinstance(row, Link)],
+        changes=[row for row in rows if isinstance(row, Change)],
         session=next((row for row in rows if isinstance(row, Session)), None),
         done=done,
         only_newer=True,
     )
 
 
-def _moved(row: Row, origin: str, project: Project) -> Row | None:
-    """Return a row of the project *origin* as one of *project*; None where it is another project's.
-
-    A copy into another project has a uid of its own, so that the old project keeps its rows.
-    """
-
-    def moved(uid: str) -> str:
-        if not uid or origin == project.key:
-            return uid
-        return uid.replace(origin, project.key) if origin in uid else f"as:{project.key}:{uid}"
-
-    if isinstance(row, Link):
-        return replace(row, source=moved(row.source), target=moved(row.target))
-    if (row.scope if isinstance(row, Memory) else f"project:{row.project}") != f"project:{origin}":
-        return None
-    if isinstance(row, Memory):
-        row = replace(row, uid=moved(row.uid), superseded_by=moved(row.superseded_by), scope=project.scope)
-    return replace(row, project=project.key)
+def _is_of(row: Row, project: Project) -> bool:
+    """Return whether a row is the project's; of a link, only the worker knows."""
+    scope = row.scope if isinstance(row, Memory) else "" if isinstance(row, Link) else f"project:{row.project}"
+    return scope in ("", project.scope)
 
 
 # ---- lines
 
 
-def _header(raw: bytes) -> dict[str, Any]:
-    """Return the first line; BadRequest where it is no header of an export."""
-    header: Any = None
-    with suppress(ValueError, RecursionError):
-        header = json.loads(raw)
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+def _check_header(raw: bytes) -> None:
+    """Raise BadRequest for a first line that is no header of an export."""
+    header = dict_of(decoded(raw))
+    if header.get("format") != FORMAT:
         raise BadRequest("this is no export: its first line is no header", hint="`foreword export FILE` writes one")
     if header.get("version") != VERSION:
         message = f"this export is of version {header.get('version')!r}, this Foreword reads {VERSION}"
         raise BadRequest(message, hint="upgrade Foreword")
-    return header
 
 
 def _row(raw: bytes) -> Row:
     """Return the row of a line; BadLine where it is none."""
-    try:
-        line = json.loads(raw)
-    except (ValueError, RecursionError) as exc:
-        raise BadLine(f"no JSON, or longer than {MOST_LINE:,} bytes") from exc
-    part = next(iter(line), "") if isinstance(line, dict) else ""
+    line = dict_of(decoded(raw))
+    part = next(iter(line), "")
     if part not in PARTS or len(line) > 1 or not isinstance(line[part], dict):
-        raise BadLine("no row of an export")
+        raise BadLine("no row of an export" if line else f"no JSON object, or longer than {MOST_LINE:,} bytes")
     values = line[part]
     for name in ("superseded_by", "source", "target"):  # another store has other ids
         if values.get(f"{name}_uid"):
@@ -233,19 +207,17 @@ def _row(raw: bytes) -> Row:
 
 def _build(kind: type[Row], values: Mapping[str, Any]) -> Row:
     """Make a dataclass of a row, checking each value by its field's type; what is missing is empty or 0."""
-    usual: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "tuple[str, ...]": [], "Mapping[str, Any]": {}}
     built: dict[str, Any] = {}
     for field in fields(kind):
-        name, least = field.name, 1 if field.name == "seen" else 0
-        default = usual.get(str(field.type), "")
-        value = values.get(name, least if name == "seen" else default)
-        if isinstance(default, int | float) and not isinstance(default, bool):
-            is_good = type(value) in (int, float) and least <= value < MOST_NUMBER  # not isinstance: true is an int
+        name, empty = field.name, EMPTY_VALUES.get(str(field.type), "")
+        least = 1 if name == "seen" else 0
+        value = values.get(name, least if name == "seen" else empty)
+        if type(empty) in (int, float):
+            is_valid = type(value) in (int, float) and least <= value < MOST_NUMBER  # not isinstance: true is an int
         else:
-            is_good = isinstance(value, type(default))
-        if isinstance(default, list):
-            is_good = is_good and all(isinstance(each, str) for each in value)
-        if not is_good:
+            is_valid = isinstance(value, type(empty))
+            is_valid &= not isinstance(empty, list) or all(isinstance(each, str) for each in value)
+        if not is_valid:
             raise BadLine(f"`{name}` is not of the type {field.type}")
-        built[name] = tuple(value) if isinstance(default, list) else type(default)(value)
+        built[name] = tuple(value) if isinstance(empty, list) else type(empty)(value)
     return kind(**built)

@@ -30,8 +30,8 @@ class Put:
     """A text with a value inserted, and what is needed to remove it without a trace."""
 
     text: str
-    made: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
-    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # the inside of the one that was empty
+    added: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
+    insides: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # of the one that was empty, as it was
 
 
 class _Node(NamedTuple):
@@ -66,19 +66,19 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
     if node is None:  # an empty file: begin a document
         newline = _newline(text)
         gap = newline if text.strip(SPACE) and not text.endswith("\n") else ""
-        done = put(f"{text}{gap}{{}}{newline}", keys, new, append=append)
-        return Put(done.text, ((), *done.made), {(): text})
+        placed = put(f"{text}{gap}{{}}{newline}", keys, new, append=append)
+        return Put(placed.text, ((), *placed.added), {(): text})
     for depth, key in enumerate(keys):
         _expect(node, "{", text, keys[:depth])
-        place = _place(text, node, key)
-        if place is None:
-            inner = [new] if append else new
-            for each in reversed(keys[depth + 1 :]):
-                inner = {each: inner}
-            made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
+        index = _place(text, node, key)
+        if index is None:
+            value = [new] if append else new
+            for inner_key in reversed(keys[depth + 1 :]):
+                value = {inner_key: value}
+            added = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
             name = f"{json.dumps(key, ensure_ascii=False)}: "
-            return _inserted(text, node, name, inner, path=keys[:depth], made=made)
-        node = _children(text, node)[place]
+            return _inserted(text, node, name, value, path=keys[:depth], added=added)
+        node = _children(text, node)[index]
     _expect(node, "[", text, keys)
     return _inserted(text, node, "", new, path=keys)
 
@@ -86,83 +86,86 @@ def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
 def remove(text: str, path: Path) -> str:
     """Remove the value at *path* with its key, its comma and the space before it."""
     parent = _at(text, path[:-1])
-    place = _place(text, parent, path[-1]) if parent and path else None
-    if parent is None or place is None:
+    index = _place(text, parent, path[-1]) if parent and path else None
+    if parent is None or index is None:
         return text
     siblings = _children(text, parent)
-    child = siblings[place]
-    cuts = [(_start_of_gap(text, parent, siblings, place), child.end)]
+    child = siblings[index]
+    cuts = [(_start_of_gap(text, parent, siblings, index), child.end)]
     if child.comma >= 0:
         cuts.append((child.comma, child.comma + 1))
-    elif place and siblings[place - 1].comma >= 0:
-        cuts.insert(0, (siblings[place - 1].comma, siblings[place - 1].comma + 1))
+    elif index and siblings[index - 1].comma >= 0:
+        cuts.insert(0, (siblings[index - 1].comma, siblings[index - 1].comma + 1))
     for start, end in reversed(cuts):
         text = text[:start] + text[end:]
     return text
 
 
-def emptied(text: str, *, made: Iterable[Keys], was: Mapping[Keys, str]) -> str:
+def emptied(text: str, *, added: Iterable[Keys], insides: Mapping[Keys, str]) -> str:
     """Remove containers that were made and are empty again; others get back the inside that they had when empty."""
-    made = sorted(made, key=len, reverse=True)
-    for path in made:
+    added = sorted(added, key=len, reverse=True)
+    for path in added:
         if path and _inside(text, path).isspace():
             text = remove(text, path)
-    for path, inside in was.items():
+    for path, inside in insides.items():
         node = _at(text, path)
         if node and _inside(text, path).split() == inside.split() and not _children(text, node):
             text = text[: node.at + 1] + inside + text[node.end - 1 :]
     root = _at(text, ())
-    if root and () in made and () in was and _inside(text, ()).isspace():
+    if root and () in added and () in insides and _inside(text, ()).isspace():
         text = text[: root.at] + text[root.end :]  # the document that we began
-        return was[()] if text.split() == was[()].split() else text
+        return insides[()] if text.split() == insides[()].split() else text
     return text
 
 
-def _inserted(text: str, node: _Node, key: str, new: Any, *, path: Keys, made: tuple[Keys, ...] = ()) -> Put:
+def _inserted(text: str, node: _Node, key: str, new: Any, *, path: Keys, added: tuple[Keys, ...] = ()) -> Put:
     """Insert a value as the last child of *node*, on a line of its own."""
-    newline, unit, outer = _newline(text), _unit(text), _indent_of_line(text, node.at)
-    last = next(reversed(_children(text, node)), None)
-    if last is not None:
-        spot = _behind_comments(text, max(last.comma + 1, last.end))
+    newline, first_indent = _newline(text), re.search(r"\n([ \t]+)\S", text)
+    unit = first_indent[1] if first_indent else DEFAULT_INDENT
+    line = text[text.rfind("\n", 0, node.at) + 1 : node.at].lstrip("\ufeff")
+    outer = line[: len(line) - len(line.lstrip(" \t"))]
+    last_child = next(reversed(_children(text, node)), None)
+    if last_child is not None:
+        spot = _behind_comments(text, max(last_child.comma + 1, last_child.end))
     else:
-        spot = max((found.end() for found in _comments(text, node.at + 1, node.end - 1)), default=node.at + 1)
+        spot = max((comment.end() for comment in _comments(text, node.at + 1, node.end - 1)), default=node.at + 1)
     indent = outer + unit
     body = key + json.dumps(new, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
-    tail = newline + outer if last is None and "\n" not in text[spot : node.end - 1] else ""
-    if last is not None and last.comma >= 0:
+    tail = newline + outer if last_child is None and "\n" not in text[spot : node.end - 1] else ""
+    if last_child is not None and last_child.comma >= 0:
         tail = ","
     changed = text[:spot] + newline + indent + body + tail + text[spot:]
-    if last is not None and last.comma < 0:
-        changed = changed[: last.end] + "," + changed[last.end :]
-    return Put(changed, made, {path: text[node.at + 1 : node.end - 1]} if last is None else {})
+    if last_child is not None and last_child.comma < 0:
+        changed = changed[: last_child.end] + "," + changed[last_child.end :]
+    return Put(changed, added, {path: text[node.at + 1 : node.end - 1]} if last_child is None else {})
 
 
-def _behind_comments(text: str, at: int) -> int:
+def _behind_comments(text: str, end: int) -> int:
     """Return the place behind the comments on the same line, which describe what stands before them."""
-    while found := _COMMENT.match(text, at + len(text[at:]) - len(text[at:].lstrip(" \t"))):
-        at = found.end()
-        if found[0].startswith("//"):
+    while comment := _COMMENT.match(text, end + len(text[end:]) - len(text[end:].lstrip(" \t"))):
+        end = comment.end()
+        if comment[0].startswith("//"):
             break
-    return at
+    return end
 
 
-def _start_of_gap(text: str, parent: _Node, siblings: Sequence[_Node], place: int) -> int:
+def _start_of_gap(text: str, parent: _Node, siblings: Sequence[_Node], index: int) -> int:
     """Return where the space in front of a child begins; what a line comment would swallow keeps its line."""
-    child = siblings[place]
-    low = max(siblings[place - 1].end, siblings[place - 1].comma + 1) if place else parent.at + 1
+    child = siblings[index]
+    low = max(siblings[index - 1].end, siblings[index - 1].comma + 1) if index else parent.at + 1
     start = child.start
     while start > low and text[start - 1] in SPACE:
         start -= 1
-    ends_line = any(found.end() == start and found[0].startswith("//") for found in _comments(text, low, child.start))
+    ends_line = any(note.end() == start and note[0].startswith("//") for note in _comments(text, low, child.start))
     after = max(child.comma + 1, child.end)
     return child.start if ends_line and text[after : after + 1] not in ("\r", "\n") else start
 
 
 def _comments(text: str, start: int, end: int) -> Iterable[re.Match[str]]:
     """Yield the comments in a stretch that holds only space and commas besides."""
-    while found := _COMMENT.search(text, start, end):
-        yield found
-        start = found.end()
+    while comment := _COMMENT.search(text, start, end):
+        yield comment
+        start = comment.end()
 
 
 def _inside(text: str, path: Keys) -> str:
@@ -172,23 +175,9 @@ def _inside(text: str, path: Keys) -> str:
     return f" {text[node.at + 1 : node.end - 1].strip(SPACE)} " if node and is_empty else ""
 
 
-# --- the file's own style ---
-
-
 def _newline(text: str) -> str:
-    at = text.find("\n")
-    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
-
-
-def _unit(text: str) -> str:
-    """Return what the file indents by: the first indentation in it."""
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else DEFAULT_INDENT
-
-
-def _indent_of_line(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at].lstrip("\ufeff")
-    return line[: len(line) - len(line.lstrip(" \t"))]
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
 # --- where everything is ---
@@ -215,10 +204,10 @@ def _at(text: str, path: Path) -> _Node | None:
     start = _skip(strict, 0)
     node = _Node(None, start, start, len(strict.rstrip(SPACE)), -1)
     for step in path:
-        place = _place(text, node, step)
-        if place is None:
+        index = _place(text, node, step)
+        if index is None:
             return None
-        node = _children(text, node)[place]
+        node = _children(text, node)[index]
     return node
 
 

@@ -24,8 +24,8 @@ LARGEST = 32 * 1024 * 1024  # bytes; a settings file that is larger is something
 def read(path: Path) -> bytes | None:
     """Return the bytes of a file; None where there is none."""
     try:
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:  # a pipe would wait for ever
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:  # a pipe would wait for ever
             raise ForewordError(f"{path} is not a settings file", hint="move it away, then try again")
         return path.read_bytes()
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def sweep(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file that we changed."""
+    """One file that we changed, in the names that are stored."""
 
     existed: bool = True  # before us
     entries: tuple[Entry, ...] = ()

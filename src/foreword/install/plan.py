@@ -47,7 +47,7 @@ class Plan:
 
     agent: str
     files: tuple[PlannedFile, ...] = ()
-    gone: tuple[Path, ...] = ()  # whole files and folders that the agent made because of us, and that go
+    leftovers: tuple[Path, ...] = ()  # whole files and folders that the agent made because of us, and that go
     residue: tuple[AgentResidue, ...] = ()  # what the agent may write by itself because of us
     after: tuple[str, ...] = ()
     plugin: bool = False
@@ -55,7 +55,7 @@ class Plan:
 
     @property
     def changed(self) -> bool:
-        return bool(self.gone) or any(each.changed for each in self.files)
+        return bool(self.leftovers) or any(each.changed for each in self.files)
 
 
 def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version: str = "") -> Plan:
@@ -70,17 +70,17 @@ def plan(setup: Setup, *, agent: str, home: Home, plugin: bool = False, version:
     planned += [
         _without_us(Path(path), record, agent=agent) for path, record in known.files.items() if Path(path) not in wanted
     ]
-    planned, gone = _without_residue(planned, [each for each in known.residue if each not in residue])
+    planned, leftovers = _without_residue(planned, [each for each in known.residue if each not in residue])
     every = tuple(dict.fromkeys((*known.residue, *residue)))
-    return Plan(agent, tuple(planned), gone, every, setup.after, plugin, version)
+    return Plan(agent, tuple(planned), leftovers, every, setup.after, plugin, version)
 
 
 def undo_plan(agent: str, *, home: Home) -> Plan:
     """Plan how to leave an agent as it was, by the manifest."""
     known = manifest.load(home, agent) or Manifest(agent)
     planned = [_without_us(Path(path), record, agent=agent) for path, record in known.files.items()]
-    planned, gone = _without_residue(planned, known.residue)
-    return Plan(agent, tuple(planned), gone)
+    planned, leftovers = _without_residue(planned, known.residue)
+    return Plan(agent, tuple(planned), leftovers)
 
 
 def apply(plan: Plan, *, home: Home) -> None:
@@ -111,7 +111,7 @@ def apply(plan: Plan, *, home: Home) -> None:
             with suppress(OSError):
                 manifest.save(home, before) if before else manifest.drop(home, plan.agent)
         raise
-    _remove(plan.gone)
+    _remove(plan.leftovers)
 
 
 def undo(agent: str, *, home: Home) -> None:
@@ -123,7 +123,7 @@ def undo(agent: str, *, home: Home) -> None:
     except BaseException:
         _roll_back(plan.files)
         raise
-    _remove(plan.gone)
+    _remove(plan.leftovers)
     _remove_folders(known.folders if known else ())
     manifest.drop(home, agent)
 
@@ -134,46 +134,46 @@ def undo(agent: str, *, home: Home) -> None:
 def _with_us(file: Path, changes: Sequence[Written], record: FileRecord | None, *, agent: str) -> PlannedFile:
     """Plan one file: first without anything of ours, then with all that is wanted now."""
     if isinstance(changes[0], OwnedFile):
-        there, ours = manifest.read(file), changes[0].text.encode()
-        if there not in (None, ours) and record is None:
+        current, ours = manifest.read(file), changes[0].text.encode()
+        if current not in (None, ours) and record is None:
             hint = f"move it away, then run `foreword install {agent}` again"
             raise BadConfig(f"{file}: a file of your own is there", hint=hint)
-        return PlannedFile(file, there, ours, FileRecord(existed=False, own=manifest.digest(ours)))
-    without = _without_us(file, record or FileRecord(), agent=agent)
+        return PlannedFile(file, current, ours, FileRecord(existed=False, own=manifest.digest(ours)))
+    planned = _without_us(file, record or FileRecord(), agent=agent)
     try:
-        text, bare = _text(without.old), _text(without.new)
+        text, bare = _text(planned.old), _text(planned.new)
         if isinstance(changes[0], Block):
             gap = record.gap if record else "\n"
             body = "\n".join(each.text.strip("\n") for each in changes if isinstance(each, Block))
-            same = toml_block.holds(text, body)
-            new, gap = (text, gap) if same else toml_block.put(bare, body, agent=agent)
-            now = FileRecord(block=body, gap=gap)
+            is_same = toml_block.holds(text, body)
+            new, gap = (text, gap) if is_same else toml_block.put(bare, body, agent=agent)
+            updated = FileRecord(block=body, gap=gap)
         else:
-            new, now = _with_entries(bare, [each for each in changes if isinstance(each, Entry)], agent=agent)
-            same = _unordered(jsonc.read(text)) == _unordered(jsonc.read(new))
+            new, updated = _with_entries(bare, [each for each in changes if isinstance(each, Entry)], agent=agent)
+            is_same = _unordered(jsonc.read(text)) == _unordered(jsonc.read(new))
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
-    now = replace(now, existed=without.new is not None)
-    return replace(without, new=without.old if same else new.encode(), record=now)
+    updated = replace(updated, existed=planned.new is not None)
+    return replace(planned, new=planned.old if is_same else new.encode(), record=updated)
 
 
 def _with_entries(text: str, entries: Sequence[Entry], *, agent: str) -> tuple[str, FileRecord]:
-    made: list[Keys] = []
-    was: dict[Keys, str] = {}
+    added: list[Keys] = []
+    insides: dict[Keys, str] = {}
     ours = []
     for entry in entries:
         if has_entry(text, entry) and not entry.default:
             ours.append(entry)  # of an earlier installation whose manifest is gone
         elif entry.append or jsonc.find(text, entry.keys) is MISSING:
-            done = jsonc.put(text, entry.keys, entry.value, append=entry.append)
-            text, made, was = done.text, [*made, *done.made], {**done.was, **was}
+            placed = jsonc.put(text, entry.keys, entry.value, append=entry.append)
+            text, added, insides = placed.text, [*added, *placed.added], {**placed.insides, **insides}
             ours.append(entry)
         elif not entry.default:
             raise BadConfig(
                 f"`{'.'.join(entry.keys)}` is there already, and is not ours",
                 hint=f"rename it or take it out, then run `foreword install {agent}` again",
             )
-    return text, FileRecord(entries=tuple(ours), made=tuple(dict.fromkeys(made)), was=was)
+    return text, FileRecord(entries=tuple(ours), made=tuple(dict.fromkeys(added)), was=insides)
 
 
 def _unordered(item: Any) -> Any:
@@ -199,14 +199,16 @@ def _without_us(file: Path, record: FileRecord, *, agent: str) -> PlannedFile:
     if old is None or record.own:
         return PlannedFile(file, old, None)
     try:
-        text = bare = _text(old)
+        text = without = _text(old)
         if record.entries:
-            bare = _without_entries(text, record, agent=agent)
+            without = _without_entries(text, record, agent=agent)
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
     if record.block:
-        bare = toml_block.remove(text, record.block, agent=agent, gap=record.gap)
-    return PlannedFile(file, old, old if bare == text else bare.encode() if record.existed or bare.strip() else None)
+        without = toml_block.remove(text, record.block, agent=agent, gap=record.gap)
+    if without == text:
+        return PlannedFile(file, old, old)
+    return PlannedFile(file, old, without.encode() if record.existed or without.strip() else None)
 
 
 def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
@@ -220,13 +222,13 @@ def _without_entries(text: str, record: FileRecord, *, agent: str) -> str:
     for entry in record.entries:
         if not entry.append and not entry.default and "foreword" in entry.keys[-1]:
             text = jsonc.remove(text, entry.keys)
-    text = jsonc.emptied(text, made=record.made, was=record.was)
+    text = jsonc.emptied(text, added=record.made, insides=record.was)
     for entry in record.entries:
         # What a file must hold whoever uses it goes unless somebody else uses it now: Cursor wants its version.
         beside = jsonc.find(text, entry.keys[:-1]) if entry.default else MISSING
         if isinstance(beside, dict) and (record.existed or set(beside) == {entry.keys[-1]}):
             text = _without_entry(text, entry)
-    return jsonc.emptied(text, made=record.made, was=record.was)
+    return jsonc.emptied(text, added=record.made, insides=record.was)
 
 
 def has_entry(text: str, entry: Entry) -> bool:
@@ -236,12 +238,12 @@ def has_entry(text: str, entry: Entry) -> bool:
 
 def _without_entry(text: str, entry: Entry) -> str:
     """Remove an entry where it is exactly as we wrote it."""
-    there = jsonc.find(text, entry.keys)
+    current = jsonc.find(text, entry.keys)
     if not entry.append:
-        return jsonc.remove(text, entry.keys) if there is not MISSING and jsonc.same(there, entry.value) else text
-    items = there if isinstance(there, list) else []
-    place = next((at for at, item in enumerate(items) if jsonc.same(item, entry.value)), None)
-    return text if place is None else jsonc.remove(text, (*entry.keys, place))
+        return jsonc.remove(text, entry.keys) if current is not MISSING and jsonc.same(current, entry.value) else text
+    values = current if isinstance(current, list) else []
+    index = next((at for at, item in enumerate(values) if jsonc.same(item, entry.value)), None)
+    return text if index is None else jsonc.remove(text, (*entry.keys, index))
 
 
 def _commands_of_ours(item: Any, path: jsonc.Path = (), *, agent: str) -> Iterator[jsonc.Path]:
@@ -265,61 +267,62 @@ def _without_residue(
     planned: Sequence[PlannedFile], residue: Sequence[AgentResidue]
 ) -> tuple[list[PlannedFile], tuple[Path, ...]]:
     """Take what the agent wrote because of us out of its files; return them and what goes as a whole."""
-    done = {each.file: each for each in planned}
+    by_file = {each.file: each for each in planned}
     for file in dict.fromkeys(each.file for each in residue if each.keys):
         try:
-            found = done.get(file) or PlannedFile(file, manifest.read(file), manifest.read(file))
-            bare = _without_keys(found.new, [each.keys for each in residue if each.keys and each.file == file])
+            before = by_file.get(file) or PlannedFile(file, manifest.read(file), manifest.read(file))
+            keys = [each.keys for each in residue if each.keys and each.file == file]
+            without = _without_keys(before.new, keys)
         except (UnicodeDecodeError, ForewordError):
             continue  # what is no JSON is the agent's to mend, and stays
-        if bare != found.new:
-            done[file] = replace(found, new=bare)
-    gone = (each.file for each in residue if not each.keys and "foreword" in each.file.name)
-    return list(done.values()), tuple(path for path in gone if os.path.lexists(path))
+        if without != before.new:
+            by_file[file] = replace(before, new=without)
+    leftovers = (each.file for each in residue if not each.keys and "foreword" in each.file.name)
+    return list(by_file.values()), tuple(path for path in leftovers if os.path.lexists(path))
 
 
 def _without_keys(data: bytes | None, keys: Sequence[Keys]) -> bytes | None:
     """Return a JSON file without these entries and the containers that are empty then; None where nothing is left."""
-    text = bare = (data or b"").decode()
-    for each in keys:
-        bare = jsonc.remove(bare, each)
-    if bare == text:
+    text = without = (data or b"").decode()
+    for path in keys:
+        without = jsonc.remove(without, path)
+    if without == text:
         return data
-    bare = jsonc.emptied(bare, made={each[:end] for each in keys for end in range(1, len(each))}, was={})
-    document = jsonc.read(bare)
-    return None if isinstance(document, dict) and document.keys() <= FRAME else bare.encode()
+    without = jsonc.emptied(without, added={each[:end] for each in keys for end in range(1, len(each))}, insides={})
+    document = jsonc.read(without)
+    return None if isinstance(document, dict) and document.keys() <= FRAME else without.encode()
 
 
 # --- on the disk ---
 
 
 def _check(planned: Sequence[PlannedFile]) -> None:
-    for each in planned:
-        if manifest.read(each.file) != each.old:
-            raise ForewordError(f"{each.file} was changed by another program meanwhile", hint="run the command again")
-        if each.changed:
-            manifest.check_writable(each.file)
+    for plan in planned:
+        if manifest.read(plan.file) != plan.old:
+            raise ForewordError(f"{plan.file} was changed by another program meanwhile", hint="run the command again")
+        if plan.changed:
+            manifest.check_writable(plan.file)
 
 
 def _write(planned: Sequence[PlannedFile]) -> None:
-    for each in planned:
-        manifest.sweep(each.file)
-        if each.changed:
-            for folder in manifest.missing_folders(each.file) if each.new is not None else ():
+    for plan in planned:
+        manifest.sweep(plan.file)
+        if plan.changed:
+            for folder in manifest.missing_folders(plan.file) if plan.new is not None else ():
                 os.mkdir(folder, manifest.OUR_FOLDER)
-            manifest.write(each.file, each.new)
+            manifest.write(plan.file, plan.new)
 
 
 def _roll_back(planned: Sequence[PlannedFile]) -> bool:
     """Restore every file; False where one could not be: then the manifest stays for `uninstall`."""
-    whole = True
-    for each in reversed(planned):
+    is_whole = True
+    for plan in reversed(planned):
         try:
-            if manifest.read(each.file) != each.old:
-                manifest.write(each.file, each.old)
+            if manifest.read(plan.file) != plan.old:
+                manifest.write(plan.file, plan.old)
         except (ForewordError, OSError):  # a disk that is full takes back no byte either
-            whole = False
-    return whole
+            is_whole = False
+    return is_whole
 
 
 def _remove(paths: Iterable[Path]) -> None:

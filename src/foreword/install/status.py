@@ -58,15 +58,15 @@ def detect(
 
     Each is started for its version; where it is gone or tells none, the version seen at the last install counts.
     """
-    found = []
+    detected = []
     for name in names:
         known = manifest.load(home, name) or manifest.Manifest(name)
         as_plugin = known.plugin if plugin is None else plugin
         binary = shutil.which(setup_of(name, home=home, environ=environ).binary, path=environ.get("PATH")) or ""
         version = (version_of(binary, environ=environ) if binary else "") or known.version
         setup = setup_of(name, home=home, environ=environ, plugin=as_plugin, version=version)
-        found.append(Found(name, setup, binary, version, as_plugin))
-    return found
+        detected.append(Found(name, setup, binary, version, as_plugin))
+    return detected
 
 
 def setup_of(agent: str, *, home: Home, environ: Mapping[str, str], plugin: bool = False, version: str = "") -> Setup:
@@ -114,23 +114,23 @@ def check(agent: str, setup: Setup, *, home: Home) -> InstallStatus:
     if known is None:
         return InstallStatus(setup)
     install = f"foreword install {agent}"
-    found = []
+    wrong = []
     for path, record in known.files.items():
         try:
             lacking = _lacking(Path(path), record)
         except (ForewordError, UnicodeDecodeError, RecursionError) as exc:
             fix = f"correct the file, then run `{install}`"
-            found.append(Finding(agent, WRONG, f"{path} cannot be read: {exc}", fix))
+            wrong.append(Finding(agent, WRONG, f"{path} cannot be read: {exc}", fix))
             continue
         if lacking:
             says = f"{path} lacks what install wrote, or differs from it: {', '.join(dict.fromkeys(lacking))}"
-            found.append(Finding(agent, WRONG, says, f"run `{install}`: it restores only that"))
+            wrong.append(Finding(agent, WRONG, says, f"run `{install}`: it restores only that"))
     if switch := _switched_off(setup):
-        found.append(Finding(agent, WRONG, f"it runs no hooks: {switch}", "remove that setting, or ask who manages it"))
+        wrong.append(Finding(agent, WRONG, f"it runs no hooks: {switch}", "remove that setting, or ask who manages it"))
     if agent == "codex" and (untrusted := _untrusted_by_codex(setup, known.files)):
         says = f"it silently skips hooks that are not trusted: {', '.join(untrusted)}"
-        found.append(Finding(agent, WRONG, says, "start codex, open /hooks, and trust those that name foreword-hook"))
-    return InstallStatus(setup, tuple(known.files), tuple(found), manifest.installed_at(home, agent))
+        wrong.append(Finding(agent, WRONG, says, "start codex, open /hooks, and trust those that name foreword-hook"))
+    return InstallStatus(setup, tuple(known.files), tuple(wrong), manifest.installed_at(home, agent))
 
 
 def _lacking(file: Path, record: FileRecord) -> list[str]:
@@ -156,8 +156,7 @@ def _switched_off(setup: Setup) -> str:
 def _untrusted_by_codex(setup: Setup, records: Mapping[str, FileRecord]) -> list[str]:
     """Return our hooks that Codex's settings do not say it trusts; whether a trusted one changed since is not known."""
     state = _setting(setup.folder / "config.toml", "hooks.state")
-    known = state.items() if isinstance(state, dict) else ()
-    trusted = [key for key, each in known if isinstance(each, dict) and each.get("trusted_hash")]
+    trusted = [key for key, hook in agents.dict_of(state).items() if agents.dict_of(hook).get("trusted_hash")]
     entries = (entry for record in records.values() for entry in record.entries)
     events = {entry.keys[-1]: entry.file for entry in entries if entry.keys[0] == "hooks"}
     keys = {event: f"{file}:{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}:" for event, file in events.items()}
@@ -172,5 +171,5 @@ def _setting(path: Path, name: str) -> Any:
     except (ForewordError, ValueError, RecursionError):
         return None
     for key in name.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
+        value = agents.dict_of(value).get(key)
     return value

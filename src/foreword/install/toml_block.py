@@ -50,15 +50,16 @@ def remove(text: str, body: str, *, agent: str, gap: str = "\n") -> str:
     """Remove our tables and marks; what others wrote between the marks, before or behind them stays."""
     newline = "\r\n" if "\r\n" in gap else "\n"
     block = gap + _block(body, agent=agent, newline=newline)
-    before, found, rest = text.partition(block)
-    if not found:
+    head, has_block, tail = text.partition(block)
+    if not has_block:
         mark = re.search(rf"^# >>> foreword {re.escape(agent)}\b.*(?:\n|\Z)", text, re.MULTILINE)
-        before, rest = (text[: mark.start()].removesuffix(gap), text[mark.end() :]) if mark else ("", text)
-        rest = re.sub(rf"^# <<< foreword {re.escape(agent)}\b.*(?:\n|\Z)", "", rest, flags=re.MULTILINE)
-        before, rest = (_without_tables(part, _headers(body)) for part in (before, rest))
-    if rest and before and not before.endswith("\n"):
-        before += newline  # else two lines of the user's became one
-    return before + rest
+        head, tail = (text[: mark.start()].removesuffix(gap), text[mark.end() :]) if mark else ("", text)
+        tail = re.sub(rf"^# <<< foreword {re.escape(agent)}\b.*(?:\n|\Z)", "", tail, flags=re.MULTILINE)
+        headers = {header[1] for line in body.splitlines() if (header := _HEADER.match(line))}
+        head, tail = (_without_tables(part, headers) for part in (head, tail))
+    if tail and head and not head.endswith("\n"):
+        head += newline  # else two lines of the user's became one
+    return head + tail
 
 
 def _block(body: str, *, agent: str, newline: str) -> str:
@@ -68,23 +69,19 @@ def _block(body: str, *, agent: str, newline: str) -> str:
 
 def _without_tables(text: str, headers: set[str]) -> str:
     """Remove these tables and those below them; a comment behind one describes the next, and stays."""
-    kept, behind, ours = "", "", False
+    kept, pending, is_ours = "", "", False
     for line in text.splitlines(keepends=True):
         if header := _HEADER.match(line.rstrip("\r\n")):
-            kept, behind = kept + (behind if "#" in behind else ""), ""
-            ours = any(f"{header[1]}.".startswith(f"{each}.") for each in headers)
-        if not ours:
+            kept, pending = kept + (pending if "#" in pending else ""), ""
+            is_ours = any(f"{header[1]}.".startswith(f"{each}.") for each in headers)
+        if not is_ours:
             kept += line
         else:
-            behind = behind + line if not line.strip() or line.lstrip()[0] == "#" else ""
-    return kept + (behind if "#" in behind else "")
+            pending = pending + line if not line.strip() or line.lstrip()[0] == "#" else ""
+    return kept + (pending if "#" in pending else "")
 
 
-def _includes(known: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict) and isinstance(known, dict):
-        return all(key in known and _includes(known[key], inner) for key, inner in wanted.items())
-    return bool(known == wanted)
-
-
-def _headers(text: str) -> set[str]:
-    return {found[1] for line in text.splitlines() if (found := _HEADER.match(line))}
+def _includes(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict) and isinstance(value, dict):
+        return all(key in value and _includes(value[key], inner) for key, inner in wanted.items())
+    return bool(value == wanted)

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from foreword import __version__
+from foreword.agents import dict_of
 from foreword.config import Settings
 from foreword.errors import ModelError
 from foreword.models import ModelCall
@@ -128,7 +129,7 @@ class Model:
 
     def _post(self, body: bytes, seconds: float) -> Any:
         """Return the JSON of the answer, within *seconds*."""
-        who, end, sent = f"the model at {self.where}", time.monotonic() + seconds, False
+        model, end, sent = f"the model at {self.where}", time.monotonic() + seconds, False
         make = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
         connection = make(str(self._url.hostname), self._url.port, timeout=seconds)
         data = b""
@@ -143,20 +144,20 @@ class Model:
         except (OSError, http.client.HTTPException) as exc:
             used = (None, None) if sent else (0, 0)
             if isinstance(exc, TimeoutError):
-                raise NoAnswer(f"{who} did not answer in time", why="late", used=used) from exc
-            raise NoAnswer(f"{who} cannot be reached ({type(exc).__name__})", why="away", used=used) from exc
+                raise NoAnswer(f"{model} did not answer in time", why="late", used=used) from exc
+            raise NoAnswer(f"{model} cannot be reached ({type(exc).__name__})", why="away", used=used) from exc
         finally:
             connection.close()
         if answer.status != 200:
             complaint = data[:MOST_COMPLAINT].decode("utf-8", "replace")  # it may repeat what was sent: never shown
             why = f"http-{answer.status}"
-            raise NoAnswer(f"{who} answers {answer.status}", why=why, used=(0, 0), complaint=complaint)
+            raise NoAnswer(f"{model} answers {answer.status}", why=why, used=(0, 0), complaint=complaint)
         if len(data) > MOST_ANSWER:
-            raise NoAnswer(f"{who} answered with more than {MOST_ANSWER:,} bytes", why="huge")
+            raise NoAnswer(f"{model} answered with more than {MOST_ANSWER:,} bytes", why="huge")
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as exc:
-            raise NoAnswer(f"{who} answered with something that is no JSON", why="garbage") from exc
+            raise NoAnswer(f"{model} answered with something that is no JSON", why="garbage") from exc
 
 
 def choose_model(settings: Settings, environ: Mapping[str, str]) -> Model:
@@ -207,8 +208,7 @@ def call(
 
 def _usage(answer: Any) -> Tokens:
     """Return the tokens in and out of an answer of either kind; None where it has no figure that can be true."""
-    usage = answer.get("usage") if isinstance(answer, dict) else None
-    figures = usage.items() if isinstance(usage, dict) else ()
+    figures = dict_of(dict_of(answer).get("usage")).items()
     known = {name: n for name, n in figures if type(n) is int and 0 <= n <= MOST_TOKENS}  # not isinstance: true is one
     tokens_in = known.get("prompt_tokens", known.get("input_tokens"))
     if tokens_in is not None:
@@ -216,19 +216,19 @@ def _usage(answer: Any) -> Tokens:
     return tokens_in, known.get("completion_tokens", known.get("output_tokens"))
 
 
-def _key(place: str, environ: Mapping[str, str]) -> str:
+def _key(source: str, environ: Mapping[str, str]) -> str:
     """Return the key in the environment variable or the file that the setting names."""
-    if not place:
+    if not source:
         return ""
-    if "/" not in place:
-        key = environ.get(place, "").strip()
+    if "/" not in source:
+        key = environ.get(source, "").strip()
         if not key:
             raise ModelError(
-                f"the environment variable {place} that `model_key_env` names is not set where the worker runs",
-                hint=f"export {place}, then `foreword worker stop`; or put the key into a file, and name its path",
+                f"the environment variable {source} that `model_key_env` names is not set where the worker runs",
+                hint=f"export {source}, then `foreword worker stop`; or put the key into a file, and name its path",
             )
     else:
-        path = expand(place, environ)
+        path = expand(source, environ)
         try:
             mode = os.stat(path).st_mode
             if not stat.S_ISREG(mode) or mode & 0o077:
@@ -237,5 +237,5 @@ def _key(place: str, environ: Mapping[str, str]) -> str:
         except OSError as exc:
             raise ModelError(f"the key in {path} cannot be read: {exc.strerror}", hint="check `model_key_env`") from exc
     if not key.isascii() or not key.isprintable() or not key or " " in key:
-        raise ModelError(f"{place} does not hold a key", hint="put the key there and nothing else")
+        raise ModelError(f"{source} does not hold a key", hint="put the key there and nothing else")
     return key

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from foreword.audit import REVISED
 from foreword.encoding import storable
 from foreword.models import Memory, Trust, lowest_trust
+from foreword.recall.sanitize import cut_at_word, visible
 from foreword.recall.tokens import count
 from foreword.redact import redact
 
@@ -59,11 +59,11 @@ def refine(
     *complete* sends a prompt and returns the object that the model answers with. *trusts* are those of all inputs;
     *fence* is random, and must be new for every call.
     """
-    read = _read(draft, excerpts, fence=fence)
-    if not read:
+    inputs = _read(draft, excerpts, fence=fence)
+    if not inputs:
         return None
-    answer = complete(_prompt(read, fence=fence))
-    known = " ".join(" ".join(read).lower().split())
+    answer = complete(_prompt(inputs, fence=fence))
+    input_text = " ".join(" ".join(inputs).lower().split())
 
     def line(value: object, most: int) -> str:
         if not isinstance(value, str) or len(value) > SLACK * most:
@@ -71,7 +71,7 @@ def refine(
         text = plain(value, most=most)
         for name in _names(text):  # which the input has, and not only as a part of a longer one
             before, after = (r"(?<!\w)" if name[0].isalnum() else "", r"(?!\w)" if name[-1].isalnum() else "")
-            if not re.search(f"{before}{re.escape(name)}{after}", known):
+            if not re.search(f"{before}{re.escape(name)}{after}", input_text):
                 return ""
         return text
 
@@ -137,19 +137,19 @@ def _read(draft: Sequence[str], excerpts: Sequence[str], *, fence: str) -> list[
     for whole in (redact(storable(each)) for each in excerpts if each.strip()):
         half = EXCERPT // 2
         cleaned.append(f"excerpt: {whole if len(whole) <= EXCERPT else f'{whole[:half]} [cut] {whole[-half:]}'}")
-    room = MOST_IN - count(SYSTEM) - count(_prompt((), fence=fence))
-    kept: list[str] = []
+    tokens_left = MOST_IN - count(SYSTEM) - count(_prompt((), fence=fence))
+    inputs: list[str] = []
     for text in (each.replace(fence, "") for each in cleaned):
         cost = count(json.dumps(text, ensure_ascii=False)) + 2
-        if cost <= room:  # skip, not stop: one long excerpt must not hide ten short ones
-            kept.append(text)
-            room -= cost
-    return kept
+        if cost <= tokens_left:  # skip, not stop: one long excerpt must not hide ten short ones
+            inputs.append(text)
+            tokens_left -= cost
+    return inputs
 
 
-def _prompt(read: Sequence[str], *, fence: str) -> str:
+def _prompt(inputs: Sequence[str], *, fence: str) -> str:
     """Return each text as one JSON string on a line of its own: none can end its line, and none holds the fence."""
-    quoted = "\n".join(json.dumps(each, ensure_ascii=False) for each in read)
+    quoted = "\n".join(json.dumps(each, ensure_ascii=False) for each in inputs)
     return f"<record {fence}>\n{quoted}\n</record {fence}>\nReport on the record above as one JSON object."
 
 
@@ -159,11 +159,7 @@ def _prompt(read: Sequence[str], *, fence: str) -> str:
 def plain(text: str, *, most: int) -> str:
     """Return *text* on one line of at most *most* characters, redacted, without invisible characters."""
     # Unseen characters go first: they could stand in the middle of a secret.
-    spaced = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in storable(text))
-    line = redact(" ".join("".join(char for char in spaced if char.isprintable() or char.isspace()).split()))
-    if len(line) <= most:
-        return line
-    return f"{line[: most - 1].rpartition(' ')[0] or line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return cut_at_word(redact(visible(storable(text))), width=most, more=False)
 
 
 _AROUND = "\"'`()[]{}<>,;:!?.…“”‘’«»*|"
@@ -178,11 +174,11 @@ def _names(line: str) -> Iterator[str]:
         if inner := quoted.strip().lower():
             yield inner.removesuffix("()")
     for word in line.split():
-        bare = word.strip(_AROUND).removesuffix("'s").removesuffix("’s")
-        if not re.search(r"\w", bare) or re.fullmatch(_SMALL, bare) or bare.startswith("redacted:"):
+        stripped = word.strip(_AROUND).removesuffix("'s").removesuffix("’s")
+        if not re.search(r"\w", stripped) or re.fullmatch(_SMALL, stripped) or stripped.startswith("redacted:"):
             continue
-        if not re.fullmatch(_PROSE, bare) or re.search(_CODED, bare):
-            bare = re.sub(r"(?::\d+){1,2}$", "", bare).lower()  # file.py:12 is a place in file.py
-            one, slash, other = bare.partition("/")
-            both = slash and re.fullmatch(_PROSE, one) and re.fullmatch(_PROSE, other)
-            yield from (one, other) if both else (bare,)  # read/write, where either was spoken of
+        if not re.fullmatch(_PROSE, stripped) or re.search(_CODED, stripped):
+            stripped = re.sub(r"(?::\d+){1,2}$", "", stripped).lower()  # file.py:12 is a place in file.py
+            first, has_slash, second = stripped.partition("/")
+            are_words = has_slash and re.fullmatch(_PROSE, first) and re.fullmatch(_PROSE, second)
+            yield from (first, second) if are_words else (stripped,)  # read/write, where either was spoken of

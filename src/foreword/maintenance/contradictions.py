@@ -25,12 +25,12 @@ CHOSEN_SINCE = "chosen_since"  # in the detail of one that was taken back: by wh
 
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Supersede choices that a later one of no lower trust took back, and restore those that were chosen again."""
-    back = list(_chosen_again(memories))
-    held = {memory.id for memory_change in back for memory, _ in memory_change.changed}
+    restored = list(_chosen_again(memories))
+    restored_ids = {memory.id for memory_change in restored for memory, _ in memory_change.changed}
     choices = [
         (memory, choice)
         for memory in memories
-        if memory.kind in KINDS and memory.status == "active" and memory.id not in held
+        if memory.kind in KINDS and memory.status == "active" and memory.id not in restored_ids
         if (choice := choice_of(memory)) is not None
     ]
     choices.sort(key=lambda each: (each[0].confirmed, each[0].id))
@@ -39,11 +39,11 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     planned = []
     for memory, choice in choices:
         words = sorted(choice.value | choice.purpose | choice.instead_of)
-        near = dict.fromkeys(id for word in words for id in by_word.get(word, ()) if id in earlier)
-        taken = [earlier[id][0] for id in near if takes_back(choice, earlier[id][1])]
-        if len(taken) > 1 and _only_changes(choice):
-            taken = []  # ambiguous: one of several may be meant
-        for other in taken:
+        candidates = dict.fromkeys(id for word in words for id in by_word.get(word, ()) if id in earlier)
+        superseded = [earlier[id][0] for id in candidates if takes_back(choice, earlier[id][1])]
+        if len(superseded) > 1 and _only_changes(choice):
+            superseded = []  # ambiguous: one of several may be meant
+        for other in superseded:
             if _may_supersede(memory, other):
                 # Both are named, so that the log of both shows it.
                 changed = ((other, _superseded(other, by=memory.id)), (memory, memory))
@@ -53,7 +53,7 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
         earlier[memory.id] = memory, choice
         for word in choice.words | choice.value | choice.purpose:
             by_word.setdefault(word, {})[memory.id] = None
-    return still_wanted((*back, *planned), about=about)
+    return still_wanted((*restored, *planned), about=about)
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,10 @@ _LITTLE = frozenset(
 
 def _choice(text: str, *, old_value: str) -> Choice | None:
     for form in _FORMS:
-        found = form.match(text)
-        if found is None:
+        match = form.match(text)
+        if match is None:
             continue
-        parts = {name: part for name, part in found.groupdict().items() if part}
+        parts = {name: part for name, part in match.groupdict().items() if part}
         value, purpose = parts["value"], " ".join(filter(None, (parts.get("thing"), parts.get("purpose"))))
         if _SEVERAL.search(f"{value} {purpose}") or _WHEN.match(value):
             return None  # two things, or one with a condition: half of it may still hold
@@ -161,8 +161,8 @@ def _swapped(text: str, *, old_value: str) -> Choice | None:
     words, old = _words(text), _words(_apart(old_value)[0])
     if not old or len(old) > MOST_WORDS or _SEVERAL.search(old_value):
         return None
-    places = re.findall(r"\b(?:for|in|on|when|during|inside|between) (?:the |our |all |a )?(\w+)", text.lower())
-    return Choice(value=words - old, purpose=_words(" ".join(places)), instead_of=old, words=words - old)
+    purposes = re.findall(r"\b(?:for|in|on|when|during|inside|between) (?:the |our |all |a )?(\w+)", text.lower())
+    return Choice(value=words - old, purpose=_words(" ".join(purposes)), instead_of=old, words=words - old)
 
 
 def _words(text: str) -> frozenset[str]:

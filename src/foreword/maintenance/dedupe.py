@@ -11,7 +11,7 @@ from math import ceil
 
 from foreword.audit import MemoryChange, PlanContext
 from foreword.encoding import read_words
-from foreword.extract.merge import ALSO, evidence_of, together
+from foreword.extract.merge import ALSO, evidence_of, seen_again, together
 from foreword.extract.text import stem, stems
 from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
@@ -46,12 +46,12 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
 def _alike(one: Sequence[str], other: Sequence[str]) -> float:
     if one == other:
         return 1.0
-    words, more = frozenset(one), frozenset(other)
-    both, either = words & more, words | more
-    if not both or _tells_apart(words - both, more - both):
+    one_words, other_words = frozenset(one), frozenset(other)
+    common, all_words = one_words & other_words, one_words | other_words
+    if not common or _tells_apart(one_words - common, other_words - common):
         return 0.0
-    in_order = [each for each in one if each in both] == [each for each in other if each in both]
-    return 0.0 if either & DIRECTED and not in_order else len(both) / len(either)
+    in_order = [each for each in one if each in common] == [each for each in other if each in common]
+    return 0.0 if all_words & DIRECTED and not in_order else len(common) / len(all_words)
 
 
 def _tells_apart(one: frozenset[str], other: frozenset[str]) -> bool:
@@ -124,21 +124,10 @@ def _with_evidence(winner: Memory, loser: Memory) -> Memory:
         detail = {**{name: value for name, value in loser.detail.items() if name not in OWN}, **detail}
     evidence = evidence_of(loser)
     seen_in = together(evidence_of(winner), evidence)
-    return replace(
-        winner,
-        seen=sum(seen_in.values()),
-        detail={**detail, ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in},
-        tags=_union(winner.tags, loser.tags),
-        files=_union(winner.files, loser.files),
-        functions=_union(winner.functions, loser.functions),
-        created=min(winner.created, loser.created),
-        confirmed=max(winner.confirmed, loser.confirmed),
-        confidence=max(winner.confidence, loser.confidence),
-    )
-
-
-def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))[: max(MOST_NAMES, len(one))]
+    detail |= {ALSO: together(detail.get(ALSO), evidence), "seen_in": seen_in}
+    most = max(MOST_NAMES, *map(len, (winner.files, winner.functions, winner.tags)))  # none of its own is lost
+    both = seen_again(winner, loser, most=most, seen=sum(seen_in.values()), detail=detail)
+    return replace(both, body=winner.body, tags=tuple(dict.fromkeys((*winner.tags, *loser.tags)))[:most])
 
 
 # ---- whether two sentences say the same, whatever their order and endings
@@ -160,12 +149,12 @@ _OPPOSITES = tuple(
 
 def same_statement(one: str, other: str) -> bool:
     """Return whether two sentences say the same in mostly the same words, whatever their endings and order."""
-    words, more = words_of(one), words_of(other)
-    both = words & more
-    if len(both) < SPECIFIC or sum(1 for word in both if word not in GENERIC) < SPECIFIC:
+    words, others = words_of(one), words_of(other)
+    shared = words & others
+    if len(shared) < SPECIFIC or sum(1 for word in shared if word not in GENERIC) < SPECIFIC:
         return False
-    common = _weight(both)
-    same_topic = common >= SAME * _weight(words | more) or common >= WITHIN * min(_weight(words), _weight(more))
+    common = _weight(shared)
+    same_topic = common >= SAME * _weight(words | others) or common >= WITHIN * min(_weight(words), _weight(others))
     return same_topic and not differ(one, other)
 
 

@@ -29,11 +29,11 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     planned = []
     for group in _groups([each for each in memories if _is_rule(each, "correction")]):
         first, last = min(each.created for each in group), max(each.confirmed for each in group)
-        apart = sum(each.seen for each in group) >= MIN_REPEATS and last - first >= MIN_GAP
-        if (len(_sessions(group)) >= MIN_REPEATS or apart) and not _is_reversed(group, memories):
+        has_lasted = sum(each.seen for each in group) >= MIN_REPEATS and last - first >= MIN_GAP
+        if (len(_sessions(group)) >= MIN_REPEATS or has_lasted) and not _is_reversed(group, memories):
             uids = {each.uid for each in group}
-            made = any(not uids.isdisjoint(texts(each.detail, "from")) for each in preferences)
-            if not made and not any(same(each, other) for each in preferences for other in group):
+            is_proposed = any(not uids.isdisjoint(texts(each.detail, "from")) for each in preferences)
+            if not is_proposed and not any(same(each, other) for each in preferences for other in group):
                 planned.append(_proposal(group))
     return still_wanted(planned, about=about)
 
@@ -67,17 +67,17 @@ def same(one: Memory, other: Memory) -> bool:
 
 def rule_of(correction: str) -> str:
     """Return a correction as a rule, without "I told you"."""
-    bare = _REPEATED.sub("", correction).strip(" ,.;:—-")
-    return capitalised(bare) if len(bare.split()) > 1 else correction
+    statement = _REPEATED.sub("", correction).strip(" ,.;:—-")
+    return capitalised(statement) if len(statement.split()) > 1 else correction
 
 
 def _groups(rules: Sequence[Memory]) -> list[list[Memory]]:
     """Group rules that say the same, each group oldest first."""
     groups: list[list[Memory]] = []
-    for each in sorted(rules, key=lambda memory: (memory.created, memory.uid))[-MOST:]:
-        near = [group for group in groups if any(same(each, other) for other in group)]
+    for rule in sorted(rules, key=lambda memory: (memory.created, memory.uid))[-MOST:]:
+        near = [group for group in groups if any(same(rule, other) for other in group)]
         groups = [group for group in groups if group not in near]
-        groups.append([*(other for group in near for other in group), each])
+        groups.append([*(other for group in near for other in group), rule])
     return [sorted(group, key=lambda memory: (memory.created, memory.uid)) for group in groups]
 
 
@@ -126,9 +126,9 @@ def _instead_of(memory: Memory) -> frozenset[str]:
 
 def _sessions(group: Sequence[Memory]) -> dict[str, int]:
     """Return the sessions of a group, and how often each repeated it."""
-    found: dict[str, int] = {}
-    for each in group:
-        seen_in = named(each.detail, "seen_in") or {each.session or each.uid: each.seen}
+    counts: dict[str, int] = {}
+    for memory in group:
+        seen_in = named(memory.detail, "seen_in") or {memory.session or memory.uid: memory.seen}
         for session, times in seen_in.items():
-            found[session] = found.get(session, 0) + (times if isinstance(times, int) else 1)
-    return dict(sorted(found.items()))
+            counts[session] = counts.get(session, 0) + (times if isinstance(times, int) else 1)
+    return dict(sorted(counts.items()))

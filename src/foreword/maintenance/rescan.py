@@ -54,29 +54,29 @@ def scrub(store: Store, home: Home, *, cleaner: Cleaner, dry_run: bool) -> dict[
 
     Begun again after an interruption, it finds what is left.
     """
-    found = store.maintenance.rewrite(cleaner.cell, dry_run=dry_run)
+    result = store.maintenance.rewrite(cleaner.cell, dry_run=dry_run)
     parts = {FILES: rewrite_files(home, cleaner.text, dry_run=dry_run)}
     for path in sorted(home.backups.glob("*.db")):
         parts[f"backups/{path.name}"] = rewrite_backup(path, cleaner.cell, dry_run=dry_run)
     for name, part in parts.items():
-        found.seen[name] += part.seen.total()
-        found.changed[name] += part.changed.total()
-        found.kinds += part.kinds
+        result.seen[name] += part.seen.total()
+        result.changed[name] += part.changed.total()
+        result.kinds += part.kinds
     if not dry_run:
         store.maintenance.sweep()
-    tables = {name: {"seen": seen, "changed": found.changed[name]} for name, seen in found.seen.items() if seen}
-    return {"tables": tables, "kinds": dict(sorted(found.kinds.items())), "dry_run": dry_run}
+    tables = {name: {"seen": seen, "changed": result.changed[name]} for name, seen in result.seen.items() if seen}
+    return {"tables": tables, "kinds": dict(sorted(result.kinds.items())), "dry_run": dry_run}
 
 
 def rewrite_files(home: Home, clean: Callable[[str], str], *, dry_run: bool = False) -> Rewritten:
     """Clean the logs, and the hook calls that could not be stored."""
-    found = Rewritten()
+    result = Rewritten()
 
     def cleaned(texts: list[str]) -> list[str] | None:
         """Return the texts, cleaned, where they are to be written again."""
         after = [clean(text) for text in texts]
         for text, new in zip(texts, after, strict=True):
-            found.add(FILES, text, new)
+            result.add(FILES, text, new)
         return None if dry_run or after == texts else after
 
     for path in sorted(home.logs.glob("*")):
@@ -96,4 +96,4 @@ def rewrite_files(home: Home, clean: Callable[[str], str], *, dry_run: bool = Fa
                     spool.append(str(folder), call._replace(raw=raw.encode()), most=1 << 40)
                 os.replace(folder / "current", path)
                 shutil.rmtree(folder, ignore_errors=True)
-    return found
+    return result

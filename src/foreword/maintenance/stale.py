@@ -68,8 +68,8 @@ class Present:
 
 def roots_of(project: Project, folders: Iterable[str], *, project_of: Callable[[str], Project]) -> tuple[str, ...]:
     """Return the roots of those folders that are there and still belong to the project."""
-    found = [project_of(folder) for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
-    return tuple(dict.fromkeys(each.root for each in found if each.key == project.key and os.path.isdir(each.root)))
+    projects = [project_of(folder) for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+    return tuple(dict.fromkeys(each.root for each in projects if each.key == project.key and os.path.isdir(each.root)))
 
 
 def _is_inside(file: str) -> bool:

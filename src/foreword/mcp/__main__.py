@@ -15,7 +15,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from foreword.agents import AGENTS, agent_of_client, find, text_of
+from foreword.agents import AGENTS, agent_of_client, dict_of, find, text_of
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload, ForewordError, WorkerError
 from foreword.hook import client
@@ -86,10 +86,9 @@ def reply_to(message: Any, client: Message) -> tuple[Message | Call | None, Mess
 
 def _initialized(id: Id, params: Message) -> tuple[Message, Message]:
     """Agree on a version that both know: the client's, else our newest; keep the name of the client."""
-    wanted, info = params.get("protocolVersion"), params.get("clientInfo")
+    wanted, fields = params.get("protocolVersion"), dict_of(params.get("clientInfo"))
     if not isinstance(wanted, str):
         return error(id, INVALID_PARAMS, "initialize needs a protocolVersion"), EMPTY
-    fields = info if isinstance(info, dict) else {}
     client = {name: text_of(fields, name)[:80] for name in ("name", "version") if text_of(fields, name)}
     content = {
         "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
@@ -101,11 +100,10 @@ def _initialized(id: Id, params: Message) -> tuple[Message, Message]:
 
 
 def _called(id: Id, params: Message, client: Message) -> Message | Call:
-    name, arguments, meta = params.get("name"), params.get("arguments") or {}, params.get("_meta")
+    name, arguments, meta = params.get("name"), params.get("arguments") or {}, dict_of(params.get("_meta"))
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return error(id, INVALID_PARAMS, "tools/call needs the name of a tool, and arguments as an object")
-    meta = meta if isinstance(meta, dict) else {}
-    codex = meta[CODEX_KEY] if isinstance(meta.get(CODEX_KEY), dict) else {}
+    codex = dict_of(meta.get(CODEX_KEY))
     session = text_of(codex, "session_id")
     inner = text_of(codex, "thread_id") not in ("", session)
     call = Call(id, name, arguments, client, tool_use=text_of(meta, TOOL_USE_KEY), session=session, inner=inner)
@@ -207,13 +205,13 @@ def _call_worker(call: Call) -> Mapping[str, Any]:
     from foreword.worker.client import Client  # 20 ms that the start of a session need not pay
 
     until, start_until = monotonic() + ANSWER_SECONDS, monotonic() + START_SECONDS
-    here = home(os.environ)
+    home_folder = home(os.environ)
     arguments = loads(decoded(client.without_values(dumps(call.arguments).encode(), client.secret_values())))
     body = {"tool": call.tool, "arguments": arguments, "caller": _caller(call)}
     started = False
     while True:
         try:
-            return Client(here, seconds=max(0.01, until - monotonic())).post("/api/mcp", body)
+            return Client(home_folder, seconds=max(0.01, until - monotonic())).post("/api/mcp", body)
         except WorkerError as exc:
             away = isinstance(exc.__cause__, FileNotFoundError | ConnectionRefusedError)
             if isinstance(exc.__cause__, TimeoutError) or (away and monotonic() > start_until):
@@ -222,7 +220,7 @@ def _call_worker(call: Call) -> Mapping[str, Any]:
             if not away:
                 raise ForewordError(f"the memory worker failed: {exc}", hint="call the tool again") from exc
         if not started:
-            _start_worker(here)
+            _start_worker(home_folder)
             started = True
         sleep(0.02)
 

@@ -18,7 +18,7 @@ def neutral(text: str, *, width: int) -> str:
     if not isinstance(text, str):  # an imported row may hold anything
         return ""
     head = text[: 4 * width + 200] if width > 0 else ""  # a body of megabytes costs no more than its beginning
-    clean = _visible(head)
+    clean = visible(head)
     if "<" in clean or ">" in clean:  # arrows of signatures survive: without a `<` they close nothing
         clean = clean.replace("->", "\0").replace("=>", "\1").translate(_ANGLES)
     clean = clean.replace("```", "'''").replace("~~~", "'''")
@@ -32,7 +32,7 @@ def neutral(text: str, *, width: int) -> str:
         if opener.strip("#-=+*>~_"):
             break
         clean = rest
-    return _cut(clean, width=width, more=len(head) < len(text))
+    return cut_at_word(clean, width=width, more=len(head) < len(text))
 
 
 def shown_path(path: str, *, width: int = 160) -> str:
@@ -57,7 +57,7 @@ def ago(seconds: float) -> str:
     return f"{amount}{unit} ago" if unit in ("m", "h") else f"{amount} {_UNITS[unit]} ago"
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Return *text* with what cannot be seen gone, and every run of white space one space."""
     if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
         # Fillers and selectors claim to be printable.
@@ -68,7 +68,7 @@ def _visible(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cut(text: str, *, width: int, more: bool) -> str:
+def cut_at_word(text: str, *, width: int, more: bool) -> str:
     """Return *text* within *width* characters, ended at a word with an ellipsis where something is missing."""
     if len(text) <= width and not more:
         return text

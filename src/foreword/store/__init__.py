@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.errors import StoreError
+from foreword.errors import BadRequest, StoreError
 from foreword.models import Change, Link, Memory, Session
 from foreword.store.injections import Injections
 from foreword.store.memories import Memories, random_letter
@@ -73,12 +73,18 @@ class Store:
                 self.database.execute(sql, (session.id, session.events))
         return kept
 
-    def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
-        """Return the ids of memories, or of injections, that begin with *prefix*."""
+    def full_id(self, prefix: str) -> str:
+        """Return the memory or injection called *prefix*, or the only one that begins so; without one, *prefix*."""
         self.database.flush()
-        table = "injections" if prefix.startswith("inj-") else "memories"
-        sql = f"SELECT id FROM {table} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return tuple(id for (id,) in self.database.query(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+        table = "injections" if prefix.lower().startswith("inj") else "memories"
+        sql = f"SELECT id FROM {table} WHERE id = ? OR id >= ? AND id < ? ORDER BY lower(id) LIMIT 5"
+        start = prefix.lower()
+        ids = [id for (id,) in self.database.query(sql, (prefix, start, start + chr(0x10FFFF)))] if start else []
+        if exact := [id for id in (prefix, start) if id in ids]:
+            return exact[0]
+        if len(ids) > 1:
+            raise BadRequest(f"several ids begin with {prefix!r}", hint=f"one of {', '.join(ids)}")
+        return ids[0] if ids else prefix
 
     def checkpoint(self, name: str) -> str:
         """Return how far something had come that may be interrupted; empty for never."""

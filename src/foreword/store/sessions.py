@@ -7,7 +7,7 @@ from typing import Any
 
 from foreword.encoding import loads
 from foreword.models import CONTINUING_SOURCES, Change, Event, Link, Memory, Session
-from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction
+from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction, where
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
 SAME_EVENT_SECONDS = 10.0
@@ -111,11 +111,10 @@ class Sessions(Repository):
         return next(iter(self._sessions("WHERE id = ?", (id,))), None)
 
     def changes(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
-        """Return the functions of a project that changed last, or in one session, newest first."""
+        """Return the functions that changed last in a project, or in all, or in one session, newest first."""
+        clause, values = where({"project = ?": project, "session = ?": session})
         rows = self._all(
-            f"""SELECT {_CHANGE} FROM changes WHERE project = ? AND (? = '' OR session = ?)
-            ORDER BY at DESC, number DESC LIMIT ?""",
-            (project, session, session, limit),
+            f"SELECT {_CHANGE} FROM changes {clause} ORDER BY at DESC, number DESC LIMIT ?", (*values, limit)
         )
         return tuple(Change(*row) for row in rows)
 

@@ -73,7 +73,10 @@ class ViewerServer:
     """The viewer on a loopback port, in a thread of its own, until it is closed."""
 
     def __init__(self, home: Home, *, port: int = 0) -> None:
-        self._socket = _listen(port)
+        try:
+            self._socket = socket.create_server(("127.0.0.1", port))
+        except OSError as exc:
+            raise Conflict(f"port {port} is not available: {exc.strerror}", hint="leave out --port") from exc
         self.port: int = self._socket.getsockname()[1]
         self.auth = Auth(self.port)
         self._app = _ViewerApp(home, self.auth)
@@ -123,8 +126,8 @@ class _ViewerApp:
         self.closing = ""  # the reason, once the viewer closes
         self._home, self._auth = home, auth
         # Read once: the files are of one build, and no path leads out of the folder.
-        found = [each for each in STATIC.rglob("*") if each.suffix[1:] in MEDIA_TYPES]
-        self._files = {each.relative_to(STATIC).as_posix(): each.read_bytes() for each in found}
+        paths = [path for path in STATIC.rglob("*") if path.suffix[1:] in MEDIA_TYPES]
+        self._files = {path.relative_to(STATIC).as_posix(): path.read_bytes() for path in paths}
         self._worker_slots = anyio.CapacityLimiter(WORKER_REQUESTS)
         self._stream_slots = anyio.CapacityLimiter(64)
 
@@ -132,22 +135,17 @@ class _ViewerApp:
         request = Request(scope, receive)
         try:
             check_fields(request.headers)
-        except BadRequest as exc:
-            response: Response = _error(exc, 400)
-        else:
-            response = self._refuse_or_welcome(request) or await self._answer(request)
-        await response(scope, receive, send)
-
-    def _refuse_or_welcome(self, request: Request) -> Response | None:
-        """Return the answer to a link or to a request that is refused; None for one that is let in."""
-        try:
             if token_of(request):
-                return Response(WELCOME, media_type=HTML, headers=self._auth.redeem(request))
-            self._auth.check(request)
+                response = Response(WELCOME, media_type=HTML, headers=self._auth.redeem(request))
+            else:
+                self._auth.check(request)
+                response = await self._answer(request)
+        except BadRequest as exc:
+            response = _error(exc, 400)
         except Forbidden as exc:
-            is_opened = is_page(request.scope["path"])
-            return PlainTextResponse(f"{exc}: {exc.hint}\n", 403) if is_opened else _error(exc, 403)
-        return None
+            is_opened = is_page(scope["path"])
+            response = PlainTextResponse(f"{exc}: {exc.hint}\n", 403) if is_opened else _error(exc, 403)
+        await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         path = request.scope["path"]
@@ -235,10 +233,3 @@ def _error(exc: ForewordError, status: int) -> Response:
 
 def _event(name: str, data: dict[str, object]) -> str:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
-
-
-def _listen(port: int) -> socket.socket:
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except OSError as exc:
-        raise Conflict(f"port {port} is not available: {exc.strerror}", hint="leave out --port") from exc

@@ -114,9 +114,9 @@ class Auth:
 
     def _has_cookie(self, fields: Headers) -> bool:
         pairs = (pair.partition("=") for pair in fields.get("cookie", "").split(";"))
-        found = [value.strip() for name, _, value in pairs if name.strip() == self._cookie]
+        values = [value.strip() for name, _, value in pairs if name.strip() == self._cookie]
         # The same name twice: another server set one.
-        return len(found) == 1 and hmac.compare_digest(found[0].encode(), self._key.encode())
+        return len(values) == 1 and hmac.compare_digest(values[0].encode(), self._key.encode())
 
     def _check_origin(self, fields: Headers) -> None:
         if fields.get("host") != self._host:  # also a name that was rebound to this address

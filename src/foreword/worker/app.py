@@ -67,8 +67,7 @@ class App(Services):
 
     def tick(self) -> None:
         """Follow changed settings, reopen the store, store what hooks spooled, begin due jobs; called every second."""
-        if self.settings_changed():
-            self.reload()
+        self.follow_settings()
         self.report_unwritten()
         self.open_store()
         if not self.has_store:

@@ -159,6 +159,7 @@ def show_log(
 ) -> dict[str, Any]:
     """Return who changed and forgot what, newest first; of one project, or of all."""
     key = project or app.projects.key_at(project_path)
+    memory = app.store.full_id(memory)
     entries = app.store.audit.list(project=key, memory=memory, since=since, limit=limit)
     return {"project": key, "log": [serialize.entry(each) for each in entries]}
 

@@ -200,6 +200,7 @@ def _target(request: Mapping[str, Any], store: Store) -> Target:
                 f"unknown project {key!r}", hint="give its folder or its key; `foreword project list` lists them"
             )
         return live.find(projects=[key, *(alias for alias in known if known[alias].alias_of == key)])
+    ids = [store.full_id(id) for id in ids]
     target = live.find(ids=ids)
     if missing := [id for id in ids if id not in target.ids]:
         raise NotFound(f"there is no memory {', '.join(missing[:5])}", hint="`foreword search` finds ids")

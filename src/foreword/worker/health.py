@@ -50,8 +50,7 @@ def _worker(app: App) -> dict[str, Any]:
 
 def _health_page(app: App) -> dict[str, Any]:
     """Return the state of every part; what a broken store cannot tell is left out, with the reason in the findings."""
-    if app.settings_changed():  # a command may have changed them a moment ago
-        app.reload()
+    app.follow_settings()  # a command or a hand may have changed them a moment ago
     found = [*_store_findings(app)]
     counts: dict[str, int] = {}
     seen: dict[str, dict[str, Any]] = {}

@@ -93,7 +93,7 @@ def list_injections(
 def show_injection(app: App, id: str) -> dict[str, Any]:
     """Return all that is known of an injection, or of the trigger without context that has this id."""
     app.capture.catch_up()
-    found = app.store.injections.get(id)
+    found = app.store.injections.get(id) or app.store.injections.get(app.store.full_id(id))
     if found is None:
         raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` shows the last one")
     return {"injection" if found.tokens else "silence": describe_injections(app, [found], text=True)[0]}

@@ -76,22 +76,14 @@ def show_memory(app: App, id: str, *, full: bool = False) -> dict[str, Any]:
     if full:
         return _details(app, id)
     memory = serialize.known(app.store, id)
-    app.store.memories.record_access([id], how="get", at=app.now())
-    return {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(id)]}
+    app.store.memories.record_access([memory.id], how="get", at=app.now())
+    return {"memory": serialize.memory(memory), "links": [vars(link) for link in app.store.memories.links(memory.id)]}
 
 
-def ids_with_prefix(app: App, *, prefix: str) -> dict[str, Any]:
-    """Return up to five ids of memories and injections that begin with *prefix*."""
-    prefix = prefix.strip().lower()
-    return {"ids": list(app.store.ids_with_prefix(prefix, limit=5)) if prefix else []}
-
-
-def export_rows(
-    app: App, *, part: str, project_path: str = "", all: bool = False, after: int = 0, of: str = ""
-) -> dict[str, Any]:
+def export_rows(app: App, *, part: str, project_path: str = "", all: bool = False, after: int = 0) -> dict[str, Any]:
     """Return the next rows of an export, and the place to go on from."""
     project = None if all else app.projects.at(project_path)
-    found, following = rows_of(app.store, part, project=project, after=after, of=of)
+    found, following = rows_of(app.store, part, project=project, after=after)
     return {"rows": found, "next": following, "project": project.key if project else ""}
 
 
@@ -167,6 +159,7 @@ def _details(app: App, id: str) -> dict[str, Any]:
     Looking is no fetch: no memory ranks higher or lower for having been opened in the viewer.
     """
     store, memory = app.store, serialize.known(app.store, id)
+    id = memory.id
     # Without words all match: these are the factors that the memory brings along.
     hits = {"recency": (Hit(memory=memory, source="recency"),)}
     (ranked,) = rank(hits, query=Query(scopes=(memory.scope,)), now=app.now(), trigger="session_start")
@@ -251,4 +244,4 @@ def finish_goal(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
     after = replace(before, detail={**before.detail, "status": "done", "outcome": outcome}, confirmed=app.now())
     change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
     app.store.audit.apply([change], who="user", at=app.now())
-    return {"memory": serialize.memory(serialize.known(app.store, id))}
+    return {"memory": serialize.memory(serialize.known(app.store, before.id))}

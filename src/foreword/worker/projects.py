@@ -156,6 +156,7 @@ def list_projects(app: App) -> dict[str, Any]:
 
 def show_project(app: App, *, of: str = "", project_path: str = "") -> dict[str, Any]:
     """Return all that is known of one project, and what might be done about it."""
+    app.follow_settings()  # `project off` changed them a moment ago: then nothing more is captured or injected
     known, held = _known(app)
     folder = of if of.startswith("/") else "" if of else project_path
     project = app.projects.named(_key(of, known, held)) if of and not folder else app.projects.at(folder)

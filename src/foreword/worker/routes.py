@@ -82,7 +82,6 @@ ROUTES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "/api/memories/": {"GET": memories.show_memory, "POST": edits.revise},
     "/api/search": {"GET": memories.search_memories},
     "/api/export": {"GET": memories.export_rows},
-    "/api/ids": {"GET": memories.ids_with_prefix},
     "/api/facets": {"GET": memories.facets},
     "/api/pin": {"POST": edits.pin},
     "/api/supersede": {"POST": edits.supersede},

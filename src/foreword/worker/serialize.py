@@ -120,8 +120,8 @@ def wide_scope(scope: str) -> str:
 
 
 def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
-    """Return the memory of an id, or raise NotFound."""
-    found = store.memories.get([id])
+    """Return the memory of an id, which may be the beginning of it, or raise NotFound."""
+    found = store.memories.get([id]) or store.memories.get([store.full_id(id)])
     if not found:
         raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
     return found[0]

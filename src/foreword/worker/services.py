@@ -48,6 +48,7 @@ class Services:
         self.is_closed = False
         self._store_error = StoreError("the store is not open yet", hint="try again")
         self._seen = self._stamps()
+        self._reloading = threading.Lock()  # held while the settings are checked and read again
         self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
         self._unwritten: dict[str, str] = {}  # problems that found no room on the disk
         self._opening = threading.Lock()  # held while the store is opened, closed or replaced
@@ -60,12 +61,15 @@ class Services:
     def settings(self) -> Settings:
         return self.loaded.settings
 
-    def settings_changed(self) -> bool:
-        return self._stamps() != self._seen
+    def follow_settings(self) -> None:
+        """Read the settings again where they changed; on return they hold, also where another thread reads them."""
+        with self._reloading:
+            if self._stamps() != self._seen:
+                self.reload()
 
     def reload(self) -> None:
         """Read the settings again, and write the hook that goes with them."""
-        self._seen = self._stamps()
+        stamps = self._stamps()  # before they are read: a change meanwhile is another
         self.loaded = load(self.home, os.environ)
         log_to(self.home, self.settings)
         self.synonyms, wrong = load_synonyms(self.home)
@@ -75,6 +79,7 @@ class Services:
             refresh(self.home, self.settings)
         except OSError as exc:
             self.report("hook", f"hook.py cannot be written: {exc}")
+        self._seen = stamps
 
     def _stamps(self) -> tuple[float, ...]:
         return tuple(path.stat().st_mtime if path.exists() else 0.0 for path in (self.home.config, self.home.synonyms))

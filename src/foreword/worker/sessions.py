@@ -214,7 +214,8 @@ def _changes(app: App, session: Session, memories: Iterable[Memory]) -> list[Cha
     """Return the functions that a session changed in every project that it was in, newest first."""
     projects = dict.fromkeys((session.project, *(each.project for each in memories)))
     found = [app.store.sessions.changes(key, session=session.id, limit=MOST_CHANGES) for key in projects]
-    return sorted((each for some in found for each in some), key=lambda each: -each.at)[:MOST_CHANGES]
+    changes = dict.fromkeys(change for some in found for change in some)
+    return sorted(changes, key=lambda change: -change.at)[:MOST_CHANGES]
 
 
 def _named(memory: Memory) -> dict[str, Any]:

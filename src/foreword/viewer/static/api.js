@@ -67,11 +67,11 @@ export function latestOnly() {
   let running = null;
   return async (send) => {
     running?.abort();
-    const mine = new AbortController();
-    running = mine;
+    const controller = new AbortController();
+    running = controller;
     try {
-      const data = await send(mine.signal);
-      return mine.signal.aborted ? null : data;
+      const data = await send(controller.signal);
+      return controller.signal.aborted ? null : data;
     } catch (error) {
       if (error.name === "AbortError") return null;
       throw error;

@@ -40,8 +40,8 @@ async function show({ first = false, back = first } = {}) {
   for (const each of document.querySelectorAll("dialog[open]")) each.close();
   if (lacksModule && !shownState()) return location.reload();
   shownAddress = address();
-  const mine = new AbortController();
-  leaving = mine;
+  const controller = new AbortController();
+  leaving = controller;
   const path = location.pathname.split("/").filter(Boolean).map(decode);
   const name = pageOf(path);
   for (const link of document.querySelectorAll("nav a")) setCurrent(link, link.pathname === `/${name}` ? "page" : null);
@@ -56,21 +56,21 @@ async function show({ first = false, back = first } = {}) {
         throw new ApiError("The viewer does not answer.", RECOVERY, 0);
       });
     }
-    if (mine.signal.aborted) return;
+    if (controller.signal.aborted) return;
     const setTitle = (own) => {
-      if (!mine.signal.aborted) document.title = [own, module.title, "Foreword"].filter(Boolean).join(" · ");
+      if (!controller.signal.aborted) document.title = [own, module.title, "Foreword"].filter(Boolean).join(" · ");
     };
     setTitle("");
     fill(main, root);
     if (!first) {
       main.focus({ preventScroll: true });
       scrollTo(0, 0);
-      say(module.title);
+      announce(module.title);
     }
     await module.show(root, {
       path,
       query: new URLSearchParams(location.search),
-      signal: mine.signal,
+      signal: controller.signal,
       back, // whether the page is shown again: by the way back, or a reload
       go,
       replace: (to) => {
@@ -79,23 +79,23 @@ async function show({ first = false, back = first } = {}) {
       },
       push,
       name: setTitle,
-      live: (load, rest) => live.subscribe(load, mine.signal, rest),
+      live: (load, pause) => live.subscribe(load, controller.signal, pause),
       keys: keys.addPageKeys,
       guard: (isDirty, confirm) => (guard = { isDirty, confirm, isOpen: false }),
-      retrier: () => retrier(mine.signal),
-      say,
+      retrier: () => retrier(controller.signal),
+      announce,
     });
-    if (mine.signal.aborted) return;
+    if (controller.signal.aborted) return;
     setRetries(0);
     if (back) restorePosition(positions.get(shownAddress));
   } catch (error) {
-    if (mine.signal.aborted || error.name === "AbortError") return;
+    if (controller.signal.aborted || error.name === "AbortError") return;
     fill(main, root);
     if (!root.querySelector("h1") && module !== NOT_FOUND) root.append(h("h1", module.title));
     root.append(errorBox(error));
-    if (error.status === 0) retry(mine.signal);
+    if (error.status === 0) retry(controller.signal);
   } finally {
-    if (!mine.signal.aborted) main.removeAttribute("aria-busy");
+    if (!controller.signal.aborted) main.removeAttribute("aria-busy");
   }
 }
 
@@ -153,11 +153,11 @@ function push(to) {
 async function followHistory() {
   const index = history.state?.index ?? historyIndex;
   if (address() === shownAddress && index === historyIndex) return;
-  const mine = guard;
-  if (mine?.isOpen) return; // one question answers for several steps
-  if (mine?.isDirty()) {
-    mine.isOpen = true;
-    if (!(await mine.confirm().finally(() => (mine.isOpen = false)))) {
+  const openGuard = guard;
+  if (openGuard?.isOpen) return; // one question answers for several steps
+  if (openGuard?.isDirty()) {
+    openGuard.isOpen = true;
+    if (!(await openGuard.confirm().finally(() => (openGuard.isOpen = false)))) {
       const now = history.state?.index;
       if (address() === shownAddress && now === historyIndex) return;
       if (Number.isInteger(now)) history.go(historyIndex - now);
@@ -188,7 +188,7 @@ function restorePosition(position) {
 // -- the state of the viewer ------------------------------------------------------------------------------------------
 
 // Read a text to users of screen readers.
-function say(text) {
+function announce(text) {
   document.getElementById("status").textContent = text;
 }
 

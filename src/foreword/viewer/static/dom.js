@@ -76,11 +76,11 @@ export function drawList(list, entries, { key, create, draw, data = (entry) => e
 export function reorder(list, nodes) {
   const focused = list.contains(document.activeElement) ? document.activeElement : null;
   const wanted = new Set(nodes);
-  for (const each of [...list.children]) if (!wanted.has(each)) each.remove();
+  for (const child of [...list.children]) if (!wanted.has(child)) child.remove();
   let next = list.firstElementChild;
-  for (const each of nodes) {
-    if (each === next) next = next.nextElementSibling;
-    else list.insertBefore(each, next);
+  for (const child of nodes) {
+    if (child === next) next = next.nextElementSibling;
+    else list.insertBefore(child, next);
   }
   if (focused?.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
 }
@@ -103,13 +103,14 @@ export function redraw(node, draw) {
   const active = document.activeElement;
   const before = controlKeys(node);
   const focused = active !== node && node.contains(active) ? before.get(active) : "";
-  const old = new Map([...before].map(([each, key]) => [key, each]));
+  const old = new Map([...before].map(([control, key]) => [key, control]));
   draw();
-  for (const [each, key] of controlKeys(node)) {
-    const was = old.get(key);
-    if (was && was !== each && each.tagName === "SUMMARY") each.parentElement.open = was.parentElement.open;
-    if (was && was !== each && each.tagName === "SELECT") each.value = was.value;
-    if (focused && key === focused) each.focus({ preventScroll: true });
+  for (const [control, key] of controlKeys(node)) {
+    const previous = old.get(key);
+    if (previous && previous !== control && control.tagName === "SUMMARY")
+      control.parentElement.open = previous.parentElement.open;
+    if (previous && previous !== control && control.tagName === "SELECT") control.value = previous.value;
+    if (focused && key === focused) control.focus({ preventScroll: true });
   }
   return !focused || node.contains(document.activeElement);
 }
@@ -119,16 +120,16 @@ function controlKeys(node) {
   const counts = new Map();
   const controls = [...node.querySelectorAll("a, button, summary, select, input, textarea, [tabindex]")];
   return new Map(
-    controls.map((each) => {
-      const { of, memory } = each.closest("[data-of], [data-memory]")?.dataset ?? {};
+    controls.map((control) => {
+      const { of, memory } = control.closest("[data-of], [data-memory]")?.dataset ?? {};
       const name =
-        each.getAttribute("aria-keyshortcuts") ??
-        each.dataset.do ??
-        each.getAttribute("href") ??
-        (each.name || each.className);
-      const key = [each.tagName, of ?? memory ?? "", name].join(" ");
+        control.getAttribute("aria-keyshortcuts") ??
+        control.dataset.do ??
+        control.getAttribute("href") ??
+        (control.name || control.className);
+      const key = [control.tagName, of ?? memory ?? "", name].join(" ");
       counts.set(key, (counts.get(key) ?? 0) + 1);
-      return [each, `${key} ${counts.get(key)}`];
+      return [control, `${key} ${counts.get(key)}`];
     }),
   );
 }
@@ -144,11 +145,11 @@ export function holdScroll(nodes, held = null) {
 
 // Move through a list of nodes by keys; the chosen one has the focus.
 export function walkable(find, { onChoose = () => {} } = {}) {
-  const step = (by) => {
+  const step = (distance) => {
     const nodes = [...find()];
     if (!nodes.length) return;
-    const at = nodes.findIndex((each) => each.contains(document.activeElement) || each.classList.contains("chosen"));
-    choose(nodes[Math.min(nodes.length - 1, Math.max(0, at < 0 ? 0 : at + by))]);
+    const index = nodes.findIndex((each) => each.contains(document.activeElement) || each.classList.contains("chosen"));
+    choose(nodes[Math.min(nodes.length - 1, Math.max(0, index < 0 ? 0 : index + distance))]);
   };
   const choose = (node) => {
     for (const each of find()) each.classList.toggle("chosen", each === node);

@@ -70,7 +70,7 @@ export async function show(root, page) {
     renew(parts.troubles, [data.troubles, minute], () => problems(data.troubles));
     renew(parts.worker, [data.worker, data.home, data.spool_bytes], () => worker(data));
     renew(parts.store, data.store, store);
-    if (wasOk !== data.ok) page.say(data.says);
+    if (wasOk !== data.ok) page.announce(data.says);
     wasOk = data.ok;
   }
 

@@ -16,12 +16,12 @@ export function start(all) {
   document.addEventListener("keydown", handle);
 }
 
-export function setPageKeys(some) {
-  pageKeys = some;
+export function setPageKeys(keys) {
+  pageKeys = keys;
 }
 
-export function addPageKeys(some) {
-  pageKeys = { ...pageKeys, ...some };
+export function addPageKeys(keys) {
+  pageKeys = { ...pageKeys, ...keys };
 }
 
 function handle(event) {
@@ -93,15 +93,15 @@ export function showHelp() {
 
 function table(title, keys) {
   const labels = Map.groupBy(Object.entries(keys), ([, [label]]) => label);
-  const sequence = ([name], at) => [
-    at ? " or " : "",
+  const sequence = ([name], index) => [
+    index ? " or " : "",
     h(
       "span",
       name.split(" ").map((key) => h("kbd", print(key))),
     ),
   ];
-  const rows = [...labels].map(([label, some]) =>
-    h("tr", h("th", { scope: "row" }, some.map(sequence)), h("td", label)),
+  const rows = [...labels].map(([label, names]) =>
+    h("tr", h("th", { scope: "row" }, names.map(sequence)), h("td", label)),
   );
   return rows.length ? h("table.keys", h("caption", title), h("tbody", rows)) : null;
 }

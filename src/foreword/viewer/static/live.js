@@ -3,7 +3,7 @@
 
 import { ApiError } from "./api.js";
 
-const REST = 500; // milliseconds between two calls
+const PAUSE = 500; // milliseconds between two calls
 const tabs = new BroadcastChannel("live");
 const callbacks = new Set();
 let listener = null; // an AbortController while this tab listens
@@ -26,8 +26,8 @@ export function start(onState) {
   followVisibility();
 }
 
-// Call *load* after commits, at most once in *rest* milliseconds. While it fails, the page keeps what it shows.
-export function subscribe(load, signal, rest = 0) {
+// Call *load* after commits, at most once in *pause* milliseconds. While it fails, the page keeps what it shows.
+export function subscribe(load, signal, pause = 0) {
   const callback = throttle(
     async () => {
       try {
@@ -36,14 +36,14 @@ export function subscribe(load, signal, rest = 0) {
         if (!(error instanceof ApiError) && error.name !== "AbortError") throw error;
       }
     },
-    rest,
+    pause,
     signal,
   );
   callbacks.add(callback);
   signal.addEventListener("abort", () => callbacks.delete(callback));
 }
 
-function throttle(fn, rest, signal) {
+function throttle(fn, pause, signal) {
   let last = performance.now();
   let pending = 0;
   signal.addEventListener("abort", () => clearTimeout(pending));
@@ -53,22 +53,22 @@ function throttle(fn, rest, signal) {
     fn();
   };
   return () => {
-    pending ||= setTimeout(run, Math.max(0, last + rest - performance.now()));
+    pending ||= setTimeout(run, Math.max(0, last + pause - performance.now()));
   };
 }
 
 function startListening(broadcast) {
   if (listener) return;
-  const mine = new AbortController();
-  listener = mine;
-  if (!navigator.locks) return listen(broadcast, mine.signal);
+  const controller = new AbortController();
+  listener = controller;
+  if (!navigator.locks) return listen(broadcast, controller.signal);
   const whileLocked = () =>
     new Promise((resolve) => {
-      mine.signal.addEventListener("abort", resolve);
-      listen(broadcast, mine.signal);
+      controller.signal.addEventListener("abort", resolve);
+      listen(broadcast, controller.signal);
     });
-  navigator.locks.request("live", { signal: mine.signal }, whileLocked).catch((error) => {
-    if (error.name !== "AbortError") listen(broadcast, mine.signal);
+  navigator.locks.request("live", { signal: controller.signal }, whileLocked).catch((error) => {
+    if (error.name !== "AbortError") listen(broadcast, controller.signal);
   });
 }
 
@@ -106,5 +106,5 @@ function notify() {
   timer = setTimeout(() => {
     timer = 0;
     for (const callback of [...callbacks]) callback();
-  }, REST);
+  }, PAUSE);
 }

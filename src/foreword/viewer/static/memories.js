@@ -31,12 +31,23 @@ export async function show(root, page) {
   const all = h("a", { href: address(choice, { view: "", id: "" }) }, "All");
   const waiting = h("a", { href: address(choice, { view: "waiting", id: "" }) }, "Waiting for you");
   // What the parts of the page share.
-  const here = { page, choice, search, chosen, becomes: [], isNarrow, reportError, showWaiting, loadWaiting, showView };
-  here.actions = createActions(here);
-  here.facets = createFacets(here);
-  here.results = createResults(here);
-  here.detail = createDetail(here);
-  const { actions, detail, facets, results } = here;
+  const shared = {
+    page,
+    choice,
+    search,
+    chosen,
+    becomes: [],
+    isNarrow,
+    reportError,
+    showWaiting,
+    loadWaiting,
+    showView,
+  };
+  shared.actions = createActions(shared);
+  shared.facets = createFacets(shared);
+  shared.results = createResults(shared);
+  shared.detail = createDetail(shared);
+  const { actions, detail, facets, results } = shared;
   fill(
     root,
     h("div.head", h("h1", title), h("nav.mem-views", { "aria-label": "Views" }, all, waiting)),
@@ -59,7 +70,7 @@ export async function show(root, page) {
   }
 
   function showWaiting(answer) {
-    here.becomes = answer.becomes;
+    shared.becomes = answer.becomes;
     const count = answer.waiting ? [" ", h("span.chip.warn", formatNumber(answer.waiting))] : null;
     fill(waiting, "Waiting for you", count);
   }
@@ -67,7 +78,7 @@ export async function show(root, page) {
   async function loadWaiting() {
     const answer = await get("/api/review", { limit: 0 }, { signal: page.signal }).catch(() => null);
     if (!answer) return;
-    const isFirst = !here.becomes.length;
+    const isFirst = !shared.becomes.length;
     showWaiting(answer);
     if (isFirst && detail.data()?.waits === "note" && !detail.form()) detail.draw({ quiet: true }); // with its choices
   }
@@ -192,8 +203,8 @@ export async function show(root, page) {
   else detail.showHint();
   results.markOpen();
   showView();
-  const left = page.back && !choice.id && results.linkOf(lastOpenedId());
-  if (left) left.focus({ preventScroll: true });
+  const lastRow = page.back && !choice.id && results.linkOf(lastOpenedId());
+  if (lastRow) lastRow.focus({ preventScroll: true });
   else if (!choice.id && !isNarrow()) search.focus({ preventScroll: true });
   await results.refresh({ quiet: results.isKept() });
   if (!choice.view) loadWaiting();

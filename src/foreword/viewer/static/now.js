@@ -35,7 +35,7 @@ export async function show(root, page) {
   const note = h("p.now-note");
   const above = button("", scrollToTop, { class: "main now-above", hidden: true });
   const feed = h("ol.feed", { "aria-label": "Newest first" });
-  const rest = h("div");
+  const footer = h("div");
   const freshUntil = new Map(); // trigger -> time
   const unseen = new Set(); // new triggers above what is read
   let limit = MORE;
@@ -62,20 +62,20 @@ export async function show(root, page) {
   }
 
   // Whether to show the running session instead; two running sessions do not take turns.
-  const isOver = ({ session: one, live }) =>
-    one && live !== one.id && (one.ended || Date.now() / 1000 - one.last > QUIET);
+  const isOver = ({ session: shownSession, live }) =>
+    shownSession && live !== shownSession.id && (shownSession.ended || Date.now() / 1000 - shownSession.last > QUIET);
 
   function draw(data) {
     shown = data;
     if (!data.session) return fill(root, h("h1", title), welcome());
-    if (!feed.isConnected) fill(root, head, note, above, feed, rest);
+    if (!feed.isConnected) fill(root, head, note, above, feed, footer);
     const restore = holdScroll([...feed.children]);
     drawHead(head, data, { pinned, go: page.go });
     if (pinned) page.name(titleOf(data.session));
     drawNote(note, data, { pinned, follow });
     drawFeed(data);
-    rest.querySelector(".trouble")?.remove();
-    renew(rest, [data.more, limit >= MOST], () => (data.more ? [older()] : []));
+    footer.querySelector(".trouble")?.remove();
+    renew(footer, [data.more, limit >= MOST], () => (data.more ? [older()] : []));
     restore();
   }
 
@@ -112,7 +112,7 @@ export async function show(root, page) {
     for (const each of added) unseen.add(each.id);
     countAbove();
     if (!added.length) return;
-    page.say(`New: ${added.map(describeTrigger).join("; ")}`);
+    page.announce(`New: ${added.map(describeTrigger).join("; ")}`);
     setTimeout(() => !page.signal.aborted && shown && drawFeed(shown), FRESH + 100);
   }
 
@@ -141,7 +141,7 @@ export async function show(root, page) {
   async function loadOlder() {
     const count = feed.children.length;
     const before = limit;
-    rest.querySelector(".trouble")?.remove();
+    footer.querySelector(".trouble")?.remove();
     limit = Math.min(MOST, limit + MORE);
     known = null; // older triggers are not new
     try {
@@ -150,7 +150,7 @@ export async function show(root, page) {
     } catch (error) {
       if (error.name === "AbortError") return;
       limit = before;
-      rest.append(errorBox(error));
+      footer.append(errorBox(error));
     }
   }
 
@@ -165,7 +165,7 @@ export async function show(root, page) {
     const all = shown?.sessions ?? [];
     const next = all[all.findIndex((each) => each.id === shown.session.id) + by];
     if (next) page.go(livePath(next.id));
-    else page.say(by > 0 ? "This is the oldest of the last sessions" : "This is the newest session");
+    else page.announce(by > 0 ? "This is the oldest of the last sessions" : "This is the newest session");
   };
   const walk = walkable(() => feed.querySelectorAll(".trigger"), {
     onChoose: (node) => (lastChosen = node.dataset.key),
@@ -195,8 +195,8 @@ export async function show(root, page) {
   addEventListener("scroll", () => unseen.size && countAbove(), { passive: true, signal: page.signal });
   updateAges(root, page.signal);
   await load();
-  const left = page.back && cardOf(lastChosen);
-  if (left) walk.choose(left);
+  const lastCard = page.back && cardOf(lastChosen);
+  if (lastCard) walk.choose(lastCard);
 }
 
 // -- head -------------------------------------------------------------------------------------------------------------

@@ -61,8 +61,12 @@ export function factors(why) {
 }
 
 function factorBar(factor) {
-  const by = factor.toFixed(2) === "1.00" ? 0 : Math.max(-1, Math.min(1, factor - 1)); // like the figure beside it
-  return h("span.bar-of", { "aria-hidden": "true" }, by ? share(Math.abs(by) / 2, by < 0 ? "less" : "more") : null);
+  const delta = factor.toFixed(2) === "1.00" ? 0 : Math.max(-1, Math.min(1, factor - 1)); // like the figure beside it
+  return h(
+    "span.bar-of",
+    { "aria-hidden": "true" },
+    delta ? share(Math.abs(delta) / 2, delta < 0 ? "less" : "more") : null,
+  );
 }
 
 export const meter = (spent, limit, label) => h("div.meter", h("span.meter-words", label), meterLine(spent, limit));

@@ -143,10 +143,10 @@ function injectedFigures({ id, running, injected: { shown, tokens, used } }) {
 
 function drawSteps(list, { steps, session }) {
   const counts = new Map(); // steps of one kind at one time
-  const entries = steps.map((step, at) => {
+  const entries = steps.map((step, index) => {
     const key = `${step.at} ${step.what}`;
     counts.set(key, (counts.get(key) ?? 0) + 1);
-    const day = at && formatDay(steps[at - 1].at) !== formatDay(step.at) ? formatDay(step.at) : "";
+    const day = index && formatDay(steps[index - 1].at) !== formatDay(step.at) ? formatDay(step.at) : "";
     const [label, style, body] = (STEPS[step.what] ?? (() => [step.what, "", null]))(step, session.id);
     return { key: `${key} ${counts.get(key)}`, step, day, label, style, body };
   });

@@ -54,8 +54,8 @@ export async function show(root, page) {
     Enter: ["Its whole story", openChosen],
   });
   await loadFirst();
-  const left = before.id && rowOf(before.id);
-  if (left) walk.choose(left); // app.js scrolls
+  const lastRow = before.id && rowOf(before.id);
+  if (lastRow) walk.choose(lastRow); // app.js scrolls
   list.addEventListener("focusin", ({ target }) => save({ id: target.closest(".session")?.dataset.key ?? "" }));
   list.addEventListener("click", writePlace, true); // before a link is followed
   addEventListener("beforeunload", writePlace, { signal: page.signal });
@@ -71,7 +71,7 @@ export async function show(root, page) {
     list.removeAttribute("aria-busy");
     draw(data.sessions, data.next);
     while (next && sessions.length < (before.loaded ?? 0)) appendAnswer(await load({ before: next, limit: MOST }));
-    page.say(pluralize(sessions.length, "session"));
+    page.announce(pluralize(sessions.length, "session"));
   }
 
   // Load the next sessions, once, however often the end of the list is seen.
@@ -81,7 +81,7 @@ export async function show(root, page) {
     older.nextElementSibling?.remove(); // an error
     enqueue(async () => {
       appendAnswer(await load({ before: next, limit: PAGE }).finally(() => (isLoading = false)));
-      page.say(`${pluralize(sessions.length, "session")}${next ? "" : ", all there are"}`);
+      page.announce(`${pluralize(sessions.length, "session")}${next ? "" : ", all there are"}`);
       end.unobserve(older); // reports again if it is still in sight
       end.observe(older);
     }).catch((error) => error.name !== "AbortError" && older.after(errorBox(error)));
@@ -110,14 +110,14 @@ export async function show(root, page) {
     return result;
   }
 
-  function draw(some, following) {
+  function draw(loaded, following) {
     const restore = holdScroll(rows(), document.activeElement?.closest?.(".session"));
-    sessions = some;
+    sessions = loaded;
     next = following;
-    if (some.length) drawDays(list, some, open);
+    if (loaded.length) drawDays(list, loaded, open);
     else fill(list, nothing(project));
     older.hidden = !next;
-    save({ loaded: some.length });
+    save({ loaded: loaded.length });
     restore();
   }
 
@@ -146,9 +146,9 @@ export async function show(root, page) {
 function drawDays(list, sessions, open) {
   list.querySelector(".empty")?.remove();
   const days = [...Map.groupBy(sessions, (session) => formatDay(session.last))];
-  const entries = days.flatMap(([day, some]) => [
-    { key: day, heading: [day, " ", h("span.dim", pluralize(some.length, "session"))], data: some.length },
-    ...some.map((session) => ({ key: session.id, session, data: session })),
+  const entries = days.flatMap(([day, group]) => [
+    { key: day, heading: [day, " ", h("span.dim", pluralize(group.length, "session"))], data: group.length },
+    ...group.map((session) => ({ key: session.id, session, data: session })),
   ]);
   drawList(list, entries, {
     key: ({ key }) => key,
@@ -190,12 +190,12 @@ function outcomes(session) {
     [
       "Failed",
       "failures",
-      (some) => some.map((each) => h("li", memoryLink(each.id, each.title), " ", failureState(each))),
+      (items) => items.map((each) => h("li", memoryLink(each.id, each.title), " ", failureState(each))),
     ],
-    ["Decided", "decisions", (some) => some.map(outcome)],
-    ["Rules", "rules", (some) => some.map(outcome)],
-    ["Learned", "learned", (some) => some.map(outcome)],
-    ["Still open", "next", (some) => some.map((each) => h("li", each))],
+    ["Decided", "decisions", (items) => items.map(outcome)],
+    ["Rules", "rules", (items) => items.map(outcome)],
+    ["Learned", "learned", (items) => items.map(outcome)],
+    ["Still open", "next", (items) => items.map((each) => h("li", each))],
   ].filter(([, name]) => session[name].length);
   const more = (count) => (count ? h("li.dim", `and ${formatNumber(count)} more`) : null);
   const row = ([label, name, draw]) => [

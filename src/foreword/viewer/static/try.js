@@ -10,7 +10,7 @@ import { Rows } from "./try/rows.js";
 export const title = "Try it";
 
 const PAUSE = 220; // milliseconds without a key before a request
-const SAY_PAUSE = 500; // ... without a new answer before a screen reader reads one
+const ANNOUNCE_PAUSE = 500; // ... without a new answer before a screen reader reads one
 const LEAP = 50; // tokens that [ and ] move the budget by
 const NOTHING = "No project yet. Work with an agent, or run `foreword init`.";
 let draft = ""; // prompts stay out of addresses and off the disk; this one lasts while the viewer is open
@@ -50,7 +50,7 @@ export async function show(root, page) {
   );
   let wanted = null; // the next request
   let isBusy = false;
-  let sayTimer = 0;
+  let announceTimer = 0;
   const load = latestOnly();
   const [choicesRetrier, previewRetrier] = [page.retrier(), page.retrier()];
 
@@ -95,9 +95,9 @@ export async function show(root, page) {
     const block = () => [h("h2", "As the agent would see it"), h("pre.block", { tabindex: "0" }, markItems(data))];
     redraw(text, () => fill(text, data.text ? block() : null));
     pointAt(null);
-    clearTimeout(sayTimer);
+    clearTimeout(announceTimer);
     const summary = data.text ? summarize(data) : `Nothing would be injected: ${data.why}`;
-    sayTimer = setTimeout(() => !page.signal.aborted && page.say(summary), SAY_PAUSE);
+    announceTimer = setTimeout(() => !page.signal.aborted && page.announce(summary), ANNOUNCE_PAUSE);
   }
 
   function examples() {
@@ -172,7 +172,7 @@ export async function show(root, page) {
   });
   page.signal.addEventListener("abort", () => {
     clearTimeout(pauseTimer);
-    clearTimeout(sayTimer);
+    clearTimeout(announceTimer);
   });
   await loadChoices();
   page.live(() => {

@@ -11,42 +11,42 @@ import { canUndo } from "./memory.js";
 
 let done = []; // what was done while the viewer is open, the last one last
 
-export function createActions(here) {
-  const { page, choice } = here;
+export function createActions(shared) {
+  const { page, choice } = shared;
   let isAsking = false;
 
   const actions = {
-    becomes: () => here.becomes,
+    becomes: () => shared.becomes,
     edit: () =>
-      withMemory((one) => {
-        const save = (changes) => attempt(() => saveChanges(one, changes));
-        here.detail.showForm(createForm(one, { save, cancel: here.detail.leaveForm }));
+      withMemory((target) => {
+        const save = (changes) => attempt(() => saveChanges(target, changes));
+        shared.detail.showForm(createForm(target, { save, cancel: shared.detail.leaveForm }));
       }),
     pin: () =>
-      withMemory(async (one) => {
-        const off = one.pinned;
-        here.detail.setData({ ...here.detail.data(), memory: { ...one, pinned: !off } }); // shown at once
-        here.detail.draw({ quiet: true });
+      withMemory(async (target) => {
+        const off = target.pinned;
+        shared.detail.setData({ ...shared.detail.data(), memory: { ...target, pinned: !off } }); // shown at once
+        shared.detail.draw({ quiet: true });
         try {
-          const { entry } = await post("/api/pin", { id: one.id, off });
-          const name = `${off ? "unpinned" : "pinned"} ${quote(one)}`;
+          const { entry } = await post("/api/pin", { id: target.id, off });
+          const name = `${off ? "unpinned" : "pinned"} ${quote(target)}`;
           await finish(off ? "Unpinned." : "Pinned: it ranks higher.", { entry: entry.number, name });
         } catch (error) {
-          await here.detail.open(one.id, { push: false });
+          await shared.detail.open(target.id, { push: false });
           throw error;
         }
       }),
     forget: () => withMemory(forget),
     undo: (entry) => undo(describeEntry(entry)),
     undoLast: () => {
-      const entry = here.detail.data()?.history.find(canUndo);
+      const entry = shared.detail.data()?.history.find(canUndo);
       const last = done.at(-1) ?? (entry && describeEntry(entry));
       if (last) undo(last);
       else showToast("There is nothing to undo.");
     },
-    decide: (one, decision, options = {}) =>
+    decide: (target, decision, options = {}) =>
       attempt(async () => {
-        const { entry, memory } = await post("/api/review", { do: decision, id: one.id, ...options });
+        const { entry, memory } = await post("/api/review", { do: decision, id: target.id, ...options });
         const isRule = ["preference", "correction"].includes(memory.kind);
         const [verb, text] = {
           accept: ["accepted", isRule ? "Accepted: it is a rule now." : "Accepted: it may be shown now."],
@@ -54,23 +54,23 @@ export function createActions(here) {
           promote: ["promoted", `Promoted: it is a ${memory.kind} now.`],
           discard: ["discarded", "Discarded."],
         }[decision];
-        await finish(text, { entry: entry.number, name: `${verb} ${quote(one)}` });
+        await finish(text, { entry: entry.number, name: `${verb} ${quote(target)}` });
       }),
     filter: (name, value) => {
-      if (here.isNarrow()) here.detail.open("", { push: true }); // first: the address that is left is written
-      choice.q = here.search.value = "";
+      if (shared.isNarrow()) shared.detail.open("", { push: true }); // first: the address that is left is written
+      choice.q = shared.search.value = "";
       clear(choice);
       choice[name] = value;
       choice.view = "";
-      here.results.refresh();
+      shared.results.refresh();
     },
   };
 
-  const quote = (one) => `“${one.title}”`;
+  const quote = (target) => `“${target.title}”`;
 
   // An entry of the history of the open memory; undoing an undo does it again.
   function describeEntry(entry) {
-    const { memory, history } = here.detail.data();
+    const { memory, history } = shared.detail.data();
     const redo = entry.what === "undo";
     const original = redo ? history.find((other) => other.undone === entry.number) : entry;
     return { entry: entry.number, name: `${original?.done ?? "it"} ${quote(memory)}`, redo };
@@ -78,12 +78,12 @@ export function createActions(here) {
 
   // Run an action on the chosen row's memory, or on the open one.
   async function withMemory(action) {
-    if (here.detail.form()) return;
+    if (shared.detail.form()) return;
     const id = document.activeElement?.closest?.(".mem-row")?.dataset.of ?? choice.id;
     if (!id) return showToast("Choose a memory first.");
-    here.detail.cancelPreview();
-    if (here.detail.data()?.memory.id !== id) await here.detail.open(id);
-    const data = here.detail.data();
+    shared.detail.cancelPreview();
+    if (shared.detail.data()?.memory.id !== id) await shared.detail.open(id);
+    const data = shared.detail.data();
     if (data?.memory.id === id) await attempt(() => action(data.memory));
   }
 
@@ -91,7 +91,7 @@ export function createActions(here) {
     try {
       await action();
     } catch (error) {
-      here.reportError(error);
+      shared.reportError(error);
     }
   }
 
@@ -99,18 +99,18 @@ export function createActions(here) {
   async function finish(text, change) {
     if (!("redo" in change)) done.push(change);
     if (!page.signal.aborted) {
-      await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.detail.reload() : null]);
-      if (!choice.view) here.loadWaiting();
+      await Promise.all([shared.results.refresh({ quiet: true }), choice.id ? shared.detail.reload() : null]);
+      if (!choice.view) shared.loadWaiting();
     }
     showToast(text, { undo: () => undo(change) });
   }
 
   const undo = ({ entry, name, redo = false }) =>
     attempt(async () => {
-      const mine = done.find((each) => each.entry === entry);
-      done = done.filter((each) => each !== mine); // at once: the same key again means the one before
+      const recorded = done.find((each) => each.entry === entry);
+      done = done.filter((each) => each !== recorded); // at once: the same key again means the one before
       const answer = await post("/api/undo", { entry }).catch((error) => {
-        if (mine) done = [...done, mine];
+        if (recorded) done = [...done, recorded];
         throw error;
       });
       const [undone] = answer.undone;
@@ -118,27 +118,27 @@ export function createActions(here) {
       await finish(`${redo ? "Done again" : "Undone"}: ${name}.`, { entry: undone.number, name, redo: !redo });
     });
 
-  async function forget(one) {
+  async function forget(target) {
     if (isAsking) return;
     isAsking = true;
-    const answer = await confirmForget(one.id).finally(() => (isAsking = false));
+    const answer = await confirmForget(target.id).finally(() => (isAsking = false));
     if (!answer || page.signal.aborted) return;
     const { id } = choice;
-    here.detail.showForgetting();
-    const result = await post("/api/forget", { ids: [one.id], why: answer.why }).catch(async (error) => {
-      if (!page.signal.aborted) await here.detail.open(id, { push: false });
+    shared.detail.showForgetting();
+    const result = await post("/api/forget", { ids: [target.id], why: answer.why }).catch(async (error) => {
+      if (!page.signal.aborted) await shared.detail.open(id, { push: false });
       throw error;
     });
     done = [];
     if (page.signal.aborted) return showToast(describeReceipt(result));
-    here.detail.showReceipt(result);
-    page.say(describeReceipt(result));
-    await here.results.refresh({ quiet: true });
-    here.loadWaiting();
+    shared.detail.showReceipt(result);
+    page.announce(describeReceipt(result));
+    await shared.results.refresh({ quiet: true });
+    shared.loadWaiting();
   }
 
   async function confirmForget(id) {
-    if (here.detail.form() && !(await here.detail.leaveForm())) return null;
+    if (shared.detail.form() && !(await shared.detail.leaveForm())) return null;
     const preview = await post("/api/forget", { ids: [id], dry_run: true }, { changes: false });
     if (page.signal.aborted) return null;
     const why = h("input", {
@@ -158,13 +158,13 @@ export function createActions(here) {
     });
   }
 
-  async function saveChanges(one, changes) {
-    if (!Object.keys(changes).length) return here.detail.leaveForm();
-    const { entry } = await post(`/api${memoryPath(one.id)}`, changes);
-    here.detail.dropForm();
-    here.detail.setData(null);
-    await finish(`Revised: ${entry.why}.`, { entry: entry.number, name: `revised ${quote(one)}` });
-    here.detail.node.querySelector("[data-do=edit]")?.focus();
+  async function saveChanges(target, changes) {
+    if (!Object.keys(changes).length) return shared.detail.leaveForm();
+    const { entry } = await post(`/api${memoryPath(target.id)}`, changes);
+    shared.detail.dropForm();
+    shared.detail.setData(null);
+    await finish(`Revised: ${entry.why}.`, { entry: entry.number, name: `revised ${quote(target)}` });
+    shared.detail.node.querySelector("[data-do=edit]")?.focus();
   }
 
   return actions;

@@ -15,8 +15,8 @@ let leftList = null; // on a phone, where a memory hides the list: the list's ke
 
 export const lastOpenedId = () => lastOpened;
 
-export function createDetail(here) {
-  const { page, choice } = here;
+export function createDetail(shared) {
+  const { page, choice } = shared;
   const load = latestOnly();
   const retrier = page.retrier();
   let data = null;
@@ -30,14 +30,14 @@ export function createDetail(here) {
 
   async function open(id, { push = true, focus = false, quiet = false } = {}) {
     if (form && (!(await leaveForm()) || page.signal.aborted)) return;
-    if (push) here.results.writeAddress(); // what was typed a moment ago belongs to the entry that is left
-    if (push && id && here.isNarrow() && !isOpen()) leftList = { key: listKey(choice), top: scrollY };
+    if (push) shared.results.writeAddress(); // what was typed a moment ago belongs to the entry that is left
+    if (push && id && shared.isNarrow() && !isOpen()) leftList = { key: listKey(choice), top: scrollY };
     choice.id = id;
     if (id) lastOpened = id;
     node.classList.remove("has-receipt");
     if (push) page.push(address(choice));
-    here.results.markOpen();
-    here.showView();
+    shared.results.markOpen();
+    shared.showView();
     if (!id) {
       clear();
       return showHint();
@@ -53,7 +53,7 @@ export function createDetail(here) {
       page.name(data.memory.title);
       draw({ quiet });
       if (focus) focusTitle();
-      if (focus && here.isNarrow()) scrollTo(0, 0);
+      if (focus && shared.isNarrow()) scrollTo(0, 0);
     } catch (error) {
       if (page.signal.aborted || choice.id !== id) return;
       if (quiet && data && error.status !== 404) return;
@@ -70,7 +70,7 @@ export function createDetail(here) {
 
   function draw({ quiet = false } = {}) {
     const top = node.scrollTop;
-    const content = () => h("article.mem-one", { "aria-labelledby": "mem-title" }, drawMemory(data, here.actions));
+    const content = () => h("article.mem-one", { "aria-labelledby": "mem-title" }, drawMemory(data, shared.actions));
     const drawContent = () => fill(node, backButton(), content());
     let keepsFocus = !node.contains(document.activeElement);
     if (quiet) keepsFocus = redraw(node, drawContent);
@@ -105,7 +105,7 @@ export function createDetail(here) {
 
   // Show the memory of a row that was reached by keys instead of the open one.
   function preview(id) {
-    if (!choice.id || here.isNarrow() || form) return;
+    if (!choice.id || shared.isNarrow() || form) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
       choice.id = id;
@@ -118,13 +118,13 @@ export function createDetail(here) {
     if (form) return leaveForm();
     const { id } = choice;
     await open("");
-    const isLeft = here.isNarrow() && leftList?.key === listKey(choice);
+    const isLeft = shared.isNarrow() && leftList?.key === listKey(choice);
     if (isLeft) scrollTo(0, leftList.top);
-    (here.results.linkOf(id) ?? here.search).focus({ preventScroll: isLeft || !here.isNarrow() });
+    (shared.results.linkOf(id) ?? shared.search).focus({ preventScroll: isLeft || !shared.isNarrow() });
   }
 
-  function showForm(some) {
-    form = some;
+  function showForm(newForm) {
+    form = newForm;
     fill(node, form.node);
     form.focus();
   }

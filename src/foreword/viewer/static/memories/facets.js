@@ -13,8 +13,8 @@ const UNFOLDED = new Set(["kind", "status", "project"]);
 // Filters above the list would push it off a narrow screen.
 const areBeside = () => !matchMedia("(max-width: 76rem)").matches;
 
-export function createFacets(here) {
-  const { page, choice } = here;
+export function createFacets(shared) {
+  const { page, choice } = shared;
   const load = latestOnly();
   const retrier = page.retrier();
   let counted = 0;
@@ -42,9 +42,9 @@ export function createFacets(here) {
     const focused = groups.contains(document.activeElement) ? document.activeElement : null;
     const names = Object.keys(FACETS).filter((name) => facets[name]?.length);
     const nodes = drawList(groups, names, { key: (name) => name, create: group });
-    for (const [at, each] of nodes.entries()) drawValues(each, names[at], facets[names[at]]);
+    for (const [index, node] of nodes.entries()) drawValues(node, names[index], facets[names[index]]);
     if (!focused || focused.isConnected) return;
-    const instead = [...groups.querySelectorAll("input")].find((each) => each.name === focused.name) ?? here.search;
+    const instead = [...groups.querySelectorAll("input")].find((each) => each.name === focused.name) ?? shared.search;
     instead.focus({ preventScroll: true });
   }
 
@@ -64,11 +64,11 @@ export function createFacets(here) {
       key: ({ value }) => value,
       create: ({ value }) => box(name, String(value)),
     });
-    for (const [at, each] of boxes.entries()) {
-      const { value, label, count: times } = values[at];
-      each.querySelector("input").checked = valuesOf(choice, name).includes(String(value));
-      each.querySelector(".mem-value").textContent = label || String(value);
-      each.querySelector(".figure").textContent = formatNumber(times);
+    for (const [index, item] of boxes.entries()) {
+      const { value, label, count: times } = values[index];
+      item.querySelector("input").checked = valuesOf(choice, name).includes(String(value));
+      item.querySelector(".mem-value").textContent = label || String(value);
+      item.querySelector(".figure").textContent = formatNumber(times);
     }
   }
 
@@ -79,25 +79,25 @@ export function createFacets(here) {
 
   function toggleFilter(name, value) {
     toggle(choice, name, value);
-    here.results.refresh();
+    shared.results.refresh();
   }
 
   const clearAll = () => {
     clear(choice);
-    here.results.refresh();
+    shared.results.refresh();
   };
 
   // Show the filters that are on, each with a way to remove it; what waits is filtered by project only.
   function showChosen() {
     const names = NAMES.filter((name) => !choice.view || name === "project");
-    const on = names.flatMap((name) => valuesOf(choice, name).map((value) => [name, value, labelOf(name, value)]));
-    const hadFocus = here.chosen.contains(document.activeElement);
-    renew(here.chosen, on, () => [
-      on.map((each) => h("li", removeButton(...each))),
-      on.length > 1 ? h("li", button("Clear all", clearAll, { class: "quiet" })) : null,
+    const active = names.flatMap((name) => valuesOf(choice, name).map((value) => [name, value, labelOf(name, value)]));
+    const hadFocus = shared.chosen.contains(document.activeElement);
+    renew(shared.chosen, active, () => [
+      active.map((each) => h("li", removeButton(...each))),
+      active.length > 1 ? h("li", button("Clear all", clearAll, { class: "quiet" })) : null,
     ]);
-    if (!here.chosen.contains(document.activeElement) && hadFocus)
-      (here.chosen.querySelector("button") ?? here.search).focus({ preventScroll: true });
+    if (!shared.chosen.contains(document.activeElement) && hadFocus)
+      (shared.chosen.querySelector("button") ?? shared.search).focus({ preventScroll: true });
   }
 
   const removeButton = (name, value, label) =>
@@ -117,7 +117,7 @@ export function createFacets(here) {
     if (name === "scope" && value === "universal") return "everywhere";
     const key = name === "scope" && value.startsWith("project:") ? value.slice("project:".length) : value;
     if (name !== "project" && key === value) return value;
-    return here.results.memories().find((each) => each.project === key)?.project_name ?? key.split("/").at(-1);
+    return shared.results.memories().find((each) => each.project === key)?.project_name ?? key.split("/").at(-1);
   }
 
   return { node, count, showChosen, age: () => performance.now() - counted };

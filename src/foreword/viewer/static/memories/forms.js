@@ -33,31 +33,31 @@ const LABELS = {
 };
 
 // `save` gets the changed fields.
-export function createForm(one, { save, cancel }) {
+export function createForm(memory, { save, cancel }) {
   const line = (name, value, attributes) => h("input", { name, dir: "auto", value, ...attributes });
   const area = (name, value, rows = 2) => h("textarea", { name, dir: "auto", value, rows });
-  const scope = one.scope.startsWith("project:") ? "project" : one.scope;
+  const scope = memory.scope.startsWith("project:") ? "project" : memory.scope;
   const inputs = {
-    title: line("title", one.title, { required: true }),
-    body: area("body", one.body, 6),
+    title: line("title", memory.title, { required: true }),
+    body: area("body", memory.body, 6),
     kind: h(
       "select",
       { name: "kind" },
-      KINDS.map((each) => h("option", { value: each, selected: each === one.kind }, each)),
+      KINDS.map((each) => h("option", { value: each, selected: each === memory.kind }, each)),
     ),
-    why: area("why", one.detail.why ?? ""),
-    fixed_by: area("fixed_by", one.detail.fixed_by ?? ""),
+    why: area("why", memory.detail.why ?? ""),
+    fixed_by: area("fixed_by", memory.detail.fixed_by ?? ""),
     scope: line("scope", scope, { required: true, list: "mem-scopes" }),
-    confidence: line("confidence", one.confidence, { required: true, type: "number", min: 0, max: 1, step: "any" }),
-    tags: line("tags", one.tags.join(", ")),
-    files: area("files", one.files.join("\n")),
-    functions: area("functions", one.functions.join("\n")),
+    confidence: line("confidence", memory.confidence, { required: true, type: "number", min: 0, max: 1, step: "any" }),
+    tags: line("tags", memory.tags.join(", ")),
+    files: area("files", memory.files.join("\n")),
+    functions: area("functions", memory.functions.join("\n")),
   };
   // As the browser normalises them.
   const initial = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value]));
   const changes = () => {
     const changed = Object.keys(inputs).filter((name) => inputs[name].value !== initial[name]);
-    return Object.fromEntries(changed.map((name) => [name, parse(name, inputs[name].value, one.tags)]));
+    return Object.fromEntries(changed.map((name) => [name, parse(name, inputs[name].value, memory.tags)]));
   };
   const showFields = () => {
     for (const [name, kind] of Object.entries(KIND_OF))
@@ -108,12 +108,13 @@ function parseTags(text, known) {
     .filter((each) => each.includes(","))
     .map((tag) => ({ tag, words: split(tag, ",") }))
     .sort((one, other) => other.words.length - one.words.length);
-  const found = [];
-  for (let at = 0; at < parts.length; ) {
-    const matches = ({ tag, words }) => !found.includes(tag) && words.every((each, on) => each === parts[at + on]);
-    const { tag, words } = withComma.find(matches) ?? { tag: parts[at], words: [parts[at]] };
-    found.push(tag);
-    at += words.length;
+  const matched = [];
+  for (let index = 0; index < parts.length; ) {
+    const matches = ({ tag, words }) =>
+      !matched.includes(tag) && words.every((each, offset) => each === parts[index + offset]);
+    const { tag, words } = withComma.find(matches) ?? { tag: parts[index], words: [parts[index]] };
+    matched.push(tag);
+    index += words.length;
   }
-  return found.filter(Boolean);
+  return matched.filter(Boolean);
 }

@@ -30,22 +30,22 @@ const OUTGOING = { "caused-by": "caused by", "relates-to": "relates to", "part-o
 const HIDDEN = new Set(["revised", "seen_in", "against", "from"]); // keys of `detail`
 
 export function drawMemory(data, actions) {
-  const one = data.memory;
+  const memory = data.memory;
   const { superseded_by: newer, links, history } = data;
   return [
     h(
       "header.mem-head",
-      h("p.figures", chip(one.kind), ...marks(one), h("code", one.id)),
-      h("h2#mem-title", { tabindex: "-1" }, one.title),
+      h("p.figures", chip(memory.kind), ...statusChips(memory), h("code", memory.id)),
+      h("h2#mem-title", { tabindex: "-1" }, memory.title),
       newer ? h("p.warn", "Superseded by ", memoryLink(newer.id, newer.title)) : null,
       toolbar(data, actions),
     ),
-    data.waits ? decision({ ...one, waits: data.waits }, actions) : null,
-    one.body ? h("pre.mem-body", one.body) : null,
-    details(one.detail),
-    labelled("Tags", one.tags, (each) => filter("tag", each, actions)),
-    labelled("Files", one.files, (each) => filter("file", each, actions)),
-    labelled("Functions", one.functions, (each) => h("code", each)),
+    data.waits ? decision({ ...memory, waits: data.waits }, actions) : null,
+    memory.body ? h("pre.mem-body", memory.body) : null,
+    details(memory.detail),
+    labelled("Tags", memory.tags, (each) => filter("tag", each, actions)),
+    labelled("Files", memory.files, (each) => filter("file", each, actions)),
+    labelled("Functions", memory.functions, (each) => h("code", each)),
     section("Origin", origin(data, actions)),
     links.length ? section("Links", h("ul.mem-rows", links.map(link))) : null,
     section(
@@ -66,10 +66,10 @@ export function drawMemory(data, actions) {
   ];
 }
 
-export const marks = (one) => [
-  one.pinned ? chip("★ pinned", "good") : null,
-  one.status !== "active" ? chip(one.status, "warn") : null,
-  one.asleep ? chip("asleep: too unsure to come by itself", "warn") : null,
+export const statusChips = (memory) => [
+  memory.pinned ? chip("★ pinned", "good") : null,
+  memory.status !== "active" ? chip(memory.status, "warn") : null,
+  memory.asleep ? chip("asleep: too unsure to come by itself", "warn") : null,
 ];
 
 function toolbar({ memory, history }, actions) {
@@ -93,16 +93,16 @@ function toolbar({ memory, history }, actions) {
 export const canUndo = (entry) => entry.undo && entry.what !== "undo";
 
 // The buttons that decide about a proposal or a note.
-export function decision(one, actions, kinds = actions.becomes()) {
+export function decision(memory, actions, kinds = actions.becomes()) {
   const choose = (name, what, options, style) =>
-    button(name, () => actions.decide(one, what, options?.()), { class: style, "data-do": name.toLowerCase() });
+    button(name, () => actions.decide(memory, what, options?.()), { class: style, "data-do": name.toLowerCase() });
   const select = h(
     "select",
     { "aria-label": "What the note becomes", name: "as" },
     kinds.map((each) => h("option", { value: each }, each)),
   );
   const [text, controls] =
-    one.waits === "proposal"
+    memory.waits === "proposal"
       ? [
           "Proposed as a rule: no agent is shown it before you accept it.",
           [
@@ -163,19 +163,19 @@ function plain(value) {
   return h("ul.mem-ul", Object.entries(value).map(entry));
 }
 
-function origin({ memory: one, session }, actions) {
+function origin({ memory, session }, actions) {
   const date = (seconds) => [formatDate(seconds), " (", age(seconds), ")"];
   return definitions([
-    ["source", one.source],
-    ["trust", [filter("trust", one.trust, actions), ` ${TRUST[one.trust] ?? ""}`]],
-    ["session", session ? h("a", { href: storyPath(session.id) }, session.title || session.id) : one.session],
-    ["project", one.project ? filter("project", one.project, actions, one.project_name, one.project) : ""],
-    ["counts for", one.scope.startsWith("project:") ? "its project" : one.scope],
-    ["created", date(one.created)],
-    ["confirmed", one.confirmed > one.created ? date(one.confirmed) : ""],
-    ["seen", one.seen > 1 ? `${formatNumber(one.seen)} times` : "once"],
-    ["confidence", formatPercent(one.confidence)],
-    ["status", one.status],
+    ["source", memory.source],
+    ["trust", [filter("trust", memory.trust, actions), ` ${TRUST[memory.trust] ?? ""}`]],
+    ["session", session ? h("a", { href: storyPath(session.id) }, session.title || session.id) : memory.session],
+    ["project", memory.project ? filter("project", memory.project, actions, memory.project_name, memory.project) : ""],
+    ["counts for", memory.scope.startsWith("project:") ? "its project" : memory.scope],
+    ["created", date(memory.created)],
+    ["confirmed", memory.confirmed > memory.created ? date(memory.confirmed) : ""],
+    ["seen", memory.seen > 1 ? `${formatNumber(memory.seen)} times` : "once"],
+    ["confidence", formatPercent(memory.confidence)],
+    ["status", memory.status],
   ]);
 }
 
@@ -206,38 +206,38 @@ function usage({ shown, use }) {
   ];
 }
 
-function injection(each) {
-  const [style, text] = describeUsage(each.used, each.how);
-  const { session } = each;
-  const figures = [label(each.trigger), each.layer, formatTokens(each.tokens)];
+function injection(shown) {
+  const [style, text] = describeUsage(shown.used, shown.how);
+  const { session } = shown;
+  const figures = [label(shown.trigger), shown.layer, formatTokens(shown.tokens)];
   return h(
     "li",
     h(
       "p.figures",
       figures.map((figure) => h("span", figure)),
       h("span", { class: style }, text),
-      age(each.at),
+      age(shown.at),
     ),
-    session ? h("p", h("a", { href: storyPath(session) }, each.about || `session ${session}`)) : null,
-    h("details", h("summary", `score ${each.score.toFixed(3)}`), factors(each.why)),
+    session ? h("p", h("a", { href: storyPath(session) }, shown.about || `session ${session}`)) : null,
+    h("details", h("summary", `score ${shown.score.toFixed(3)}`), factors(shown.why)),
   );
 }
 
-function historyEntry(each, actions) {
-  const text = each.what === "undo" ? "Do it again" : "Undo";
-  const attributes = { class: "quiet", "data-do": `undo-${each.number}` };
+function historyEntry(entry, actions) {
+  const text = entry.what === "undo" ? "Do it again" : "Undo";
+  const attributes = { class: "quiet", "data-do": `undo-${entry.number}` };
   return h(
     "li",
     h(
       "p.figures",
-      h("strong", `${each.who} ${each.done}`),
-      h("span", `entry ${each.number}`),
-      age(each.at),
-      each.undone ? h("span", `undone by entry ${each.undone}`) : null,
-      each.undo ? button(text, () => actions.undo(each), attributes) : null,
+      h("strong", `${entry.who} ${entry.done}`),
+      h("span", `entry ${entry.number}`),
+      age(entry.at),
+      entry.undone ? h("span", `undone by entry ${entry.undone}`) : null,
+      entry.undo ? button(text, () => actions.undo(entry), attributes) : null,
     ),
-    each.why ? h("p.dim", each.why) : null,
-    each.changes.length ? h("ul.mem-ul", each.changes.map(change)) : null,
+    entry.why ? h("p.dim", entry.why) : null,
+    entry.changes.length ? h("ul.mem-ul", entry.changes.map(change)) : null,
   );
 }
 

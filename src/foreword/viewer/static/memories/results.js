@@ -5,7 +5,7 @@ import { button, drawList, fill, h, setCurrent } from "../dom.js";
 import { formatAge, formatNumber, pluralize } from "../format.js";
 import { chip, empty, errorBox } from "../parts.js";
 import { address, hasFilters, listKey, searchOf } from "./choice.js";
-import { decision, marks } from "./memory.js";
+import { decision, statusChips } from "./memory.js";
 
 const PAGE = 50; // rows of one request
 const LARGEST = 200; // ... when all that are shown are loaded again
@@ -13,10 +13,10 @@ const MOST = 500; // rows in the list: more words find what is further down
 const SETTLED = 450; // milliseconds after the last answer before facets are counted
 const ADDRESS_REST = 300; // milliseconds between two addresses: browsers allow some hundred in half a minute
 
-const kept = { key: null, list: null }; // the last list: going back shows it at once
+const lastList = { key: null, list: null }; // the last list: going back shows it at once
 
-export function createResults(here) {
-  const { page, choice } = here;
+export function createResults(shared) {
+  const { page, choice } = shared;
   const load = latestOnly();
   const retrier = page.retrier();
   let list = { memories: [], next: null, total: null };
@@ -34,18 +34,18 @@ export function createResults(here) {
     "section.mem-list",
     { "data-scrolls": "list", "aria-label": "Results" },
     count,
-    here.chosen,
+    shared.chosen,
     rows,
     more,
     end,
   );
-  const either = (signal) => AbortSignal.any([signal, page.signal]);
+  const eitherAborts = (signal) => AbortSignal.any([signal, page.signal]);
   const links = () => [...rows.querySelectorAll(".row")];
 
   // Show the list that was left, if the choice is the same.
   function restore() {
-    if (kept.key !== listKey(choice)) return false;
-    list = kept.list;
+    if (lastList.key !== listKey(choice)) return false;
+    list = lastList.list;
     paint();
     return true;
   }
@@ -53,10 +53,10 @@ export function createResults(here) {
   function paint({ toTop = false } = {}) {
     const focused = [...rows.children].findIndex((each) => each.contains(document.activeElement));
     const words = wordPattern(choice.view ? "" : choice.q);
-    const look = [String(words), address(choice, { id: "" }), choice.view ? here.becomes : null];
+    const drawnWith = [String(words), address(choice, { id: "" }), choice.view ? shared.becomes : null];
     drawList(rows, list.memories, {
       key: (each) => each.id,
-      data: (each) => [each, formatAge(each.created), look],
+      data: (each) => [each, formatAge(each.created), drawnWith],
       create: (each) => h("li.mem-row", { "data-of": each.id }),
       draw: (each) => row(each, words),
     });
@@ -90,34 +90,34 @@ export function createResults(here) {
     return hasFilters(choice) ? "Nothing found. Try fewer words or filters." : "There are no memories yet.";
   }
 
-  function row(each, words) {
+  function row(memory, words) {
     const usage = [
-      each.used ? `✓ ${formatNumber(each.used)} used` : "",
-      each.ignored ? `– ${formatNumber(each.ignored)} not used` : "",
+      memory.used ? `✓ ${formatNumber(memory.used)} used` : "",
+      memory.ignored ? `– ${formatNumber(memory.ignored)} not used` : "",
     ].filter(Boolean);
-    const figures = [each.project_name, formatAge(each.created), usage.join(" ")].filter(Boolean);
+    const figures = [memory.project_name, formatAge(memory.created), usage.join(" ")].filter(Boolean);
     return [
       h(
         "a.row",
-        { href: address(choice, { id: each.id }), "data-id": each.id },
-        h("span.row-title", { dir: "auto" }, highlight(each.title, words)),
-        each.excerpt ? h("span.row-excerpt.dim", { dir: "auto" }, highlight(each.excerpt, words)) : null,
+        { href: address(choice, { id: memory.id }), "data-id": memory.id },
+        h("span.row-title", { dir: "auto" }, highlight(memory.title, words)),
+        memory.excerpt ? h("span.row-excerpt.dim", { dir: "auto" }, highlight(memory.excerpt, words)) : null,
         h(
           "span.figures",
-          chip(each.kind),
-          marks(each),
+          chip(memory.kind),
+          statusChips(memory),
           figures.map((text) => h("span", text)),
         ),
       ),
-      choice.view ? decision(each, here.actions, here.becomes) : null,
+      choice.view ? decision(memory, shared.actions, shared.becomes) : null,
     ];
   }
 
   function markOpen() {
-    for (const each of links()) {
-      const isOpen = each.dataset.id === choice.id;
-      each.classList.toggle("chosen", isOpen);
-      setCurrent(each, isOpen ? "true" : null);
+    for (const link of links()) {
+      const isOpen = link.dataset.id === choice.id;
+      link.classList.toggle("chosen", isOpen);
+      setCurrent(link, isOpen ? "true" : null);
     }
   }
 
@@ -129,12 +129,12 @@ export function createResults(here) {
     const key = listKey(choice);
     try {
       const size = quiet ? Math.max(PAGE, list.memories.length) : PAGE;
-      const answer = await load((signal) => (choice.view ? loadWaiting(signal) : loadTop(size, either(signal))));
+      const answer = await load((signal) => (choice.view ? loadWaiting(signal) : loadTop(size, eitherAborts(signal))));
       if (!answer || page.signal.aborted) return;
       retrier.succeeded();
       list = answer;
-      Object.assign(kept, { key, list });
-      here.showView();
+      Object.assign(lastList, { key, list });
+      shared.showView();
       paint({ toTop: !isQuiet });
       isQuiet = true;
     } catch (error) {
@@ -144,17 +144,17 @@ export function createResults(here) {
       retrier.failed(error, refresh);
     }
     if (performance.now() - addressWritten > ADDRESS_REST) writeAddress();
-    here.facets.showChosen();
+    shared.facets.showChosen();
     const settle = () => {
       writeAddress();
-      if (recounts) here.facets.count();
+      if (recounts) shared.facets.count();
       recounts = false;
     };
     timer = setTimeout(settle, hasCounted ? SETTLED : 0);
     hasCounted = true;
   }
 
-  const request = (some, options, signal) => get("/api/memories", { ...searchOf(some), ...options }, { signal });
+  const request = (wanted, options, signal) => get("/api/memories", { ...searchOf(wanted), ...options }, { signal });
 
   async function loadTop(size, signal) {
     const wanted = { ...choice };
@@ -168,8 +168,8 @@ export function createResults(here) {
   }
 
   async function loadWaiting(signal) {
-    const answer = await get("/api/review", { project: choice.project }, { signal: either(signal) });
-    here.showWaiting(answer);
+    const answer = await get("/api/review", { project: choice.project }, { signal: eitherAborts(signal) });
+    shared.showWaiting(answer);
     return { memories: [...answer.proposals, ...answer.notes], next: null, total: answer.waiting };
   }
 
@@ -177,11 +177,11 @@ export function createResults(here) {
     if (more.disabled || more.hidden) return;
     more.disabled = true;
     const options = { limit: PAGE, after: list.next };
-    const answer = await load((signal) => request(choice, options, either(signal))).catch(here.reportError);
+    const answer = await load((signal) => request(choice, options, eitherAborts(signal))).catch(shared.reportError);
     more.disabled = false;
     if (!answer || page.signal.aborted) return;
     list = { ...list, memories: [...list.memories, ...answer.memories], next: answer.next };
-    kept.list = list;
+    lastList.list = list;
     paint();
   }
 
@@ -210,7 +210,7 @@ export function createResults(here) {
     memories: () => list.memories,
     hasMore: () => Boolean(list.next),
     linkOf: (id) => links().find((each) => each.dataset.id === id),
-    isKept: () => list === kept.list,
+    isKept: () => list === lastList.list,
   };
 }
 
@@ -224,4 +224,4 @@ function wordPattern(q) {
 }
 
 const highlight = (text, words) =>
-  words ? text.split(words).map((part, at) => (at % 2 ? h("mark", part) : part)) : text;
+  words ? text.split(words).map((part, index) => (index % 2 ? h("mark", part) : part)) : text;

@@ -20,12 +20,12 @@ export class Rows {
     const places = new Map(rows().map((node) => [node, [node.getBoundingClientRect().top, isLeft(node)]]));
     drawList(this.root, entriesOf(data), {
       key: ({ key }) => key,
-      data: ({ item: one, left }) => [one, left],
-      create: ({ item: one, node }) => node ?? h("div.tried", { tabindex: "-1", "data-memory": one.memory }),
-      draw: ({ item: one, left }, node) => {
-        if (!one) return [...node.childNodes];
+      data: ({ item: entry, left }) => [entry, left],
+      create: ({ item: entry, node }) => node ?? h("div.tried", { tabindex: "-1", "data-memory": entry.memory }),
+      draw: ({ item: entry, left }, node) => {
+        if (!entry) return [...node.childNodes];
         node.classList.toggle("left", left);
-        return row(one, left);
+        return row(entry, left);
       },
     });
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
@@ -49,18 +49,18 @@ function animate(node, [top, wasLeft] = []) {
 function entriesOf(data) {
   const { layers, items, rejected, problems, text, budget, tokens } = data;
   const hasLayers = layers.length > 1;
-  const rowsOf = (some, left) => some.map((each) => ({ key: each.memory, item: each, left }));
+  const rowsOf = (list, left) => list.map((each) => ({ key: each.memory, item: each, left }));
   const isWhole = text && !hasLayers && !rejected.some((each) => NO_ROOM.includes(each.reason));
   const entries = problems.map((each) => note(h("p.warn", each)));
   if (!text) entries.push(note(empty(h("p", h("strong", "Nothing would be injected"), `: ${data.why}.`))));
   if (items.length) entries.push(note(h("p.dim.how", SCORE_HELP)));
   for (const layer of layers) {
-    const inLayer = (some) => some.filter((each) => each.layer === layer.name);
+    const inLayer = (list) => list.filter((each) => each.layer === layer.name);
     if (hasLayers) entries.push(note(layerHead(layer)));
     entries.push(...rowsOf(inLayer(items), false));
     if (isWhole) entries.push(line(`The budget holds all of it: ${formatTokens(budget - tokens)} to spare`));
-    for (const [label, some] of groups(inLayer(rejected), data, layer)) {
-      entries.push(line(label), ...rowsOf(some, true));
+    for (const [label, list] of groups(inLayer(rejected), data, layer)) {
+      entries.push(line(label), ...rowsOf(list, true));
     }
   }
   return entries;
@@ -87,11 +87,11 @@ function groups(rejected, { tokens, budget, layers }, layer) {
   ];
   const groupOf = ({ reason }) => (NO_ROOM.includes(reason) ? 0 : reason === "threshold" ? 2 : 1);
   return labels
-    .map((label, at) => [label, rejected.filter((each) => groupOf(each) === at)])
-    .filter(([, some]) => some.length);
+    .map((label, index) => [label, rejected.filter((each) => groupOf(each) === index)])
+    .filter(([, list]) => list.length);
 }
 
-function row(one, left) {
-  const why = one.says ? h("p.try-why", left ? h("strong", "Left out: ") : null, one.says) : null;
-  return item(one, { more: [why, left ? h("pre.try-text-line", one.line) : null] });
+function row(entry, left) {
+  const why = entry.says ? h("p.try-why", left ? h("strong", "Left out: ") : null, entry.says) : null;
+  return item(entry, { more: [why, left ? h("pre.try-text-line", entry.line) : null] });
 }
