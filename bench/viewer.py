@@ -32,7 +32,7 @@ from foreword.worker.client import Client
 
 TAGS = 400
 SESSIONS = 1_000  # with an injection each
-STATUSES = {"active": 88, "superseded": 6, "stale": 3, "discarded": 2, "proposed": 1}
+STATUSES = {"active": 88, "superseded": 6, "stale": 3, "discarded": 3}
 TRUSTED = {"agent": 60, "tool": 25, "imported": 10, "user": 5}
 CLIENTS = 4  # that ask the viewer without a pause while a hook asks for its context
 ROUTES = (

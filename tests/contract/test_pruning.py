@@ -145,7 +145,7 @@ def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
 
 @table("limits", [(SOON, 0), ({}, 1)])
 def test_what_is_protected_stays(month, limits):
-    statuses = ("active", "proposed", "superseded", "stale", "discarded")
+    statuses = ("active", "superseded", "stale", "discarded")
     rules = ("preference", "correction", "decision", "pattern", "goal", "learning")
     old = {"project": "here", "created": at(0), "confirmed": at(0)}
     kept = [Memory(kind, f"{kind} {status}", status=status, **old) for kind in rules for status in statuses]

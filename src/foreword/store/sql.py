@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
-SCHEMA = 10  # the version of store/schema.sql, and the newest that this code can read
+SCHEMA = 11  # the version of store/schema.sql, and the newest that this code can read
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parameter: the statement is prepared once

@@ -30,7 +30,7 @@ from foreword.store import Store
 from foreword.worker.context import ContextBuilder
 from foreword.worker.hints import Hints
 from foreword.worker.jobs import Job, JobRunner
-from foreword.worker.jobs.maintenance import propose_rules, settle_choices
+from foreword.worker.jobs.maintenance import settle_choices
 from foreword.worker.jobs.refine import RefineJob
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
@@ -170,7 +170,6 @@ class ExtractionJob:
             for cache in self._caches:
                 cache.refresh(project.key)
         if session.ended or self._services.now() - session.last > IDLE:
-            propose_rules(self._services, extracted)
             for extractor, (_, got) in zip(opened.extractors.values(), extracted, strict=True):
                 if any(each.kind == "summary" for each in got.memories):
                     self._refine.submit(session.id, got.memories, excerpts=extractor.excerpts)

@@ -40,7 +40,7 @@ export function drawMemory(data, actions) {
       newer ? h("p.warn", "Superseded by ", memoryLink(newer.id, newer.title)) : null,
       toolbar(data, actions),
     ),
-    data.waits ? decision({ ...one, waits: data.waits }, actions) : null,
+    data.waits ? decision(one, actions) : null,
     one.body ? h("pre.mem-body", one.body) : null,
     details(one.detail),
     labelled("Tags", one.tags, (each) => filter("tag", each, actions)),
@@ -92,7 +92,7 @@ function toolbar({ memory, history }, actions) {
 
 export const canUndo = (entry) => entry.undo && entry.what !== "undo";
 
-// The buttons that decide about a proposal or a note.
+// The buttons that decide about a note.
 export function decision(one, actions, kinds = actions.becomes()) {
   const choose = (name, what, options, style) =>
     button(name, () => actions.decide(one, what, options?.()), { class: style, "data-do": name.toLowerCase() });
@@ -101,25 +101,16 @@ export function decision(one, actions, kinds = actions.becomes()) {
     { "aria-label": "What the note becomes", name: "as" },
     kinds.map((each) => h("option", { value: each }, each)),
   );
-  const [text, controls] =
-    one.waits === "proposal"
-      ? [
-          "Proposed as a rule: no agent is shown it before you accept it.",
-          [
-            choose("Accept", "accept", null, "main"),
-            choose("Accept everywhere", "accept", () => ({ scope: "universal" })),
-            choose("Refuse", "refuse"),
-          ],
-        ]
-      : [
-          "A note: choose what it becomes, or discard it.",
-          [select, choose("Promote", "promote", () => ({ as: select.value }), "main"), choose("Discard", "discard")],
-        ];
   return h(
     "div.mem-waits",
     { role: "group", "aria-label": "It waits for your decision" },
-    h("p", text),
-    h("p.mem-tools", controls),
+    h("p", "A note: choose what it becomes, or discard it."),
+    h(
+      "p.mem-tools",
+      select,
+      choose("Promote", "promote", () => ({ as: select.value }), "main"),
+      choose("Discard", "discard"),
+    ),
   );
 }
 
