@@ -54,7 +54,6 @@ def restore(
     before = f", {done['memories_before']:,} memories before" if done["memories_before"] is not None else ""
     output.write(f"restored from {done['file']}: {_holds(done)}{before}")
     output.write(f"{plural(done['taken_over'], 'events')} taken over; what was replaced is {done['replaced']}")
-    output.warn([f"the other events wait: {done['waiting']}"] if done["waiting"] else [])
     output.warn(f"{rows:,} rows of {table} could not be read" for table, rows in done["unreadable"].items())
     _print_losses(done["losses"])
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import apsw
 
-from foreword.encoding import dumps, loads, sized
+from foreword.encoding import loads, sized
 from foreword.errors import StoreError
 from foreword.models import Event
 from foreword.store import Store
@@ -32,7 +32,6 @@ from foreword.store.migrations import execute_all, migrate, schema_sql, upgrade
 from foreword.store.sql import marks
 
 COPY, REPLACED, UNFINISHED = "memory-", "replaced-", ".tmp"
-RESTORED = "restored"  # the checkpoint that names the replaced database whose events are still to be taken over
 WEEKLY = 4  # copies that are kept besides the daily ones, one a week
 REPLACED_DAYS = 28  # that a database is kept for which another one was restored
 SPARE = 32 * 1024 * 1024  # bytes that a copy leaves free
@@ -298,17 +297,11 @@ def _finish(new: Path, known: apsw.Connection) -> Report:
         return check(db, new)
 
 
-def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, since: int = -1) -> None:
-    """Let *new* take the place of the closed *database* at once, which *replaced* keeps.
-
-    Its events are taken over later, if *since* is given: up to this number, *new* has all of them.
-    """
+def put_in_place(new: Path, database: Path, *, replaced: Path | None = None) -> None:
+    """Let *new* take the place of the closed *database* at once, which *replaced* keeps."""
     if replaced:
-        with closing(open_connection(new, apsw.SQLITE_OPEN_READWRITE)) as db:
+        with closing(open_connection(new, apsw.SQLITE_OPEN_READONLY)) as db:
             known = KnownEvents(database)  # what the new one lacks is reported by who restores it
-            if since >= 0:
-                noted = dumps({"file": str(replaced), "since": since, "newest": known.number, "events": known.count})
-                db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (RESTORED, noted, time.time()))
             known.note(*db.execute("SELECT ifnull(max(number), 0), count(*) FROM events").get)
             known.close()
         for ending in ("-wal", ""):
@@ -327,25 +320,22 @@ def remove_log(database: Path) -> None:
         Path(f"{database}{ending}").unlink(missing_ok=True)
 
 
-def take_over(store: Store) -> tuple[int, int]:
-    """Store the events that a replaced database has and this one lacks; return how many, and how many are lost.
+def take_over(database: Path, new: Path, *, since: int, known: KnownEvents) -> tuple[int, int]:
+    """Add the events of the closed *database* that *new* lacks; return how many, and how many are lost.
 
-    Begun again after a kill or on a full disk, it takes what is left.
+    Up to number *since*, *new* has all of them.
     """
     taken, numbers, unreadable = 0, list[int](), defaultdict[str, list[int]](list)
-    noted = loads(store.checkpoint(RESTORED))
-    file, since = Path(noted["file"]), noted["since"]
     columns = ("number", "key", "host", "name", "kind", "session", "project", "cwd", "at", "payload")
-    with borrowed(file, file.parent) as db:
+    with borrowed(database, new.parent) as db, closing(Store(new, backups=new.parent)) as store:
         rows = readable(db, "events", columns, unreadable)
         while batch := list(islice(rows, BATCH)):
             numbers += [row[0] for row in batch]
             events = [Event._make([*each, loads(payload), False, 0]) for _, *each, payload in batch]
             taken += sum(store.events.append(events))
     numbers += filter(None, unreadable["events"])
-    left = noted["newest"] - since - sum(number > since for number in numbers)  # of these, some were deleted
-    lost = max(0, min(left, noted["events"] - len(numbers)))
-    store.set_checkpoint(RESTORED, "", at=time.time())
+    left = known.number - since - sum(number > since for number in numbers)  # of these, some were deleted
+    lost = max(0, min(left, known.count - len(numbers)))
     return taken, lost + sum(number > since for number in unreadable["events"])
 
 
