@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -40,8 +39,6 @@ class ProjectRegistry:
         self._by_folder: dict[str, tuple[float, Project]] = {}  # before aliases
         self._raw: dict[str, str] = {}  # root -> its key before aliases
         self._seen: dict[tuple[str, str], float] = {}  # key and root -> when that was stored
-        self._unstored: dict[tuple[str, str], Project] = {}
-        self._storing = threading.Lock()  # whoever finds nothing to store may read what another has just stored
 
     # -- lookups ------------------------------------------------------------------------------------------------
     def at(self, folder: str) -> Project:
@@ -116,7 +113,7 @@ class ProjectRegistry:
 
     # -- what was seen ------------------------------------------------------------------------------------------
     def saw(self, project: Project | None) -> None:
-        """Remember that something happened in a project; nobody waits until it is stored."""
+        """Store, a moment later, that something happened in a project."""
         if project is None or not project.key:
             return
         has_name = bool(project.name)  # without one it is any folder in it
@@ -126,18 +123,12 @@ class ProjectRegistry:
             return
         if len(self._seen) > MOST_FOLDERS:
             self._seen.clear()
-        self._seen[key, root] = now
         if has_name or key not in self.known():
-            root = root if redact(root) == root else ""  # a folder's name may look like a secret
-            self._unstored[key, root] = Project(key=key, name=project.name if key == project.key else "", root=root)
-
-    def store_seen(self) -> None:
-        """Store which projects were seen; where that fails, they wait for the next time."""
-        with self._storing:
-            if seen := dict(self._unstored):
-                self._services.store.projects.see(list(seen.values()), at=self._services.now())
-                for place in seen:
-                    self._unstored.pop(place, None)
+            kept = root if redact(root) == root else ""  # a folder's name may look like a secret
+            with suppress(StoreError):  # it is seen again
+                seen = Project(key=key, name=project.name if key == project.key else "", root=kept)
+                self._services.store.projects.see(seen, at=now)
+                self._seen[key, root] = now
 
 
 # ---- handlers
@@ -192,7 +183,6 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         raise BadRequest("name another project", hint=f"give its folder or its key; {LIST_HINT}")
     registry = app.projects
     project = registry.seen_at(serialize.text(body, "project_path"))
-    registry.store_seen()
     other = registry.raw_key(registry.at(name)) if name.startswith("/") else _key(name, *_known(app))
     counted = registry.key(other)
     if project.key in (other, counted):
@@ -212,8 +202,7 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
-    with suppress(StoreError):  # a store that is locked can be read
-        app.projects.store_seen()
+    app.store.database.flush()  # what was seen a moment ago
     return app.projects.known(), app.store.projects.contents()
 
 
