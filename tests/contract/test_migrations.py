@@ -87,7 +87,7 @@ def test_an_old_store_is_searched_and_read(old):
         assert [item.memory for item in injection.items if item.memory not in injection.text] == []
         assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.audit.list()}
         forgotten = Memory("note", "The spare key lies under the flowerpot", project=f"dir:{ROOMS}", scope=SCOPE)
-        assert store.put_import([forgotten]) == ()
+        assert store.save(imported=True, memories=[forgotten]) == ()
 
 
 def place_of(path, memory):

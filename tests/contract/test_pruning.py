@@ -47,7 +47,7 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
         Memory("note", f"noted {day}", status="discarded", detail={"seen_in": {"before": 1}}, **about),
     ]
     known = store.sessions.get(session)
-    kept = store.sessions.save_extraction(
+    kept = store.save(
         known,
         upto=known.newest,
         memories=memories,
@@ -208,8 +208,9 @@ def test_what_is_imported_does_not_go_by_age(month):
     before = month.stats.row_counts()
     for created in (at(-2000), at(5)):  # before the store began, and since
         about = {"project": "here", "created": created, "confirmed": created, "source": "git", "trust": "imported"}
-        month.put_import(
-            [
+        month.save(
+            imported=True,
+            memories=[
                 Memory("observation", f"commit {created}", **about),
                 Memory("note", f"{created}", status="stale", **about),
             ],

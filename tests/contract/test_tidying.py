@@ -241,7 +241,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def of_session(store, project: Project) -> None:
-    store.sessions.save_extraction(Session("s", "codex", project.key, project.root, 1.0, 2.0, ended=2.0))
+    store.save(Session("s", "codex", project.key, project.root, 1.0, 2.0, ended=2.0))
 
 
 def test_what_was_gone_at_two_looks_days_apart_sinks_and_comes_back(store, checkout, clock):

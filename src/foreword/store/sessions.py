@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foreword.encoding import loads
-from foreword.models import CONTINUING_SOURCES, Change, Event, Link, Memory, Session
+from foreword.models import CONTINUING_SOURCES, Change, Event, Session
 from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
@@ -119,9 +119,9 @@ class Sessions(Repository):
         )
         return tuple(Change(*row) for row in rows)
 
-    @transaction
+    # -- inside a change ----------------------------------------------------------------------------------------
     def put_changes(self, changes: Sequence[Change]) -> None:
-        """Store which functions were new, modified or deleted; of one function a session has one change, the last."""
+        """Write which functions were new, modified or deleted; of one function a session has one change, the last."""
         kept = [each for each in changes if not self._store.tombstones.refuses_part(each.session, at=each.at)]
         self._db.execute_many(
             f"""INSERT INTO changes ({_CHANGE})
@@ -131,33 +131,16 @@ class Sessions(Repository):
             [tuple(vars(each).values()) for each in kept],
         )
 
-    @transaction
-    def save_extraction(
-        self,
-        session: Session,
-        *,
-        upto: int = 0,
-        memories: Sequence[Memory] = (),
-        links: Sequence[Link] = (),
-        changes: Sequence[Change] = (),
-    ) -> tuple[Memory, ...]:
-        """Store what was extracted from a session's events up to number *upto*, all or nothing.
-
-        A session that no event came from becomes known; ends of links may be uids of these memories.
-        """
-        kept = self._store.memories.put(memories, links=links)
-        self.put_changes(changes)
-        if self._store.tombstones.refuses_part(session.id, at=session.last):
-            return kept
-        who = (session.id, session.host, session.project, session.cwd)
-        self._db.execute(
-            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, extracted)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
-            ON CONFLICT (id) DO UPDATE SET started = min(started, excluded.started), last = max(last, excluded.last),
-              events = max(events, excluded.events), extracted = max(extracted, excluded.extracted)""",
-            (*who, session.started, session.last, session.ended, session.events, upto),
-        )
-        return kept
+    def put(self, session: Session, *, upto: int) -> None:
+        """Write a session, and that its memories tell of its events up to number *upto*."""
+        if not self._store.tombstones.refuses_part(session.id, at=session.last):
+            self._db.execute(
+                """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, extracted)
+                VALUES (:id, :host, :project, :cwd, :started, :last, :ended, :events, 0, :upto) ON CONFLICT (id)
+                DO UPDATE SET started = min(started, excluded.started), last = max(last, excluded.last),
+                  events = max(events, excluded.events), extracted = max(extracted, excluded.extracted)""",
+                {**vars(session), "upto": upto},
+            )
 
     def _sessions(self, rest: str, parameters: Sequence[Any]) -> tuple[Session, ...]:
         return tuple(Session(*row) for row in self._all(f"SELECT {SESSION} FROM sessions {rest}", parameters))

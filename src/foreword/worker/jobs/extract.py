@@ -158,7 +158,7 @@ class ExtractionJob:
         session = store.sessions.get(session.id) or session  # it may have ended while it was read
         self._usage.update(session, opened)  # first: what a crash leaves unextracted is extracted again
         extracted = [(each.project, each.extract()) for each in opened.extractors.values()]
-        kept = store.sessions.save_extraction(
+        kept = store.save(
             session,
             upto=opened.number,
             memories=[each for project, got in extracted for each in self._memories(store, project, session, got)],

@@ -179,7 +179,7 @@ class ImportJob:
             rows = fresh[start : start + ROWS]
             is_last = start + ROWS >= len(fresh)  # what points at others comes when they are there
             more: dict[str, Any] = {"links": links, "changes": changes, "session": session} if is_last else {}
-            kept = self._services.store.put_import(rows, **more)
+            kept = self._services.store.save(memories=rows, imported=True, **more)
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
             run.kinds.update(memory.kind for memory in kept)
