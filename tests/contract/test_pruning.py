@@ -79,7 +79,7 @@ def pruned(store, *, now, days=SOON, most=0, stop: int = 10**9) -> dict[str, int
 
 
 def old(store, *, now) -> dict[str, int]:
-    return store.maintenance.old_rows(SOON, now=now)
+    return dict(store.maintenance.prune(SOON, most_bytes=0, now=now, dry_run=True))
 
 
 def all_of(store):

@@ -277,14 +277,10 @@ def prepare(file: Path, new: Path, known: apsw.Connection) -> tuple[Report, dict
     if damage := _unreadable(file):
         raise StoreError(f"{file}: {damage}", hint=hint)
     try:
-        for ending in ("", "-wal"):
-            if (path := Path(f"{file}{ending}")).exists():
-                _copy_file(path, Path(f"{new}{ending}"))
-    except OSError as exc:
-        raise StoreError(f"cannot copy {file}: {exc.strerror}", hint="check the path and its permissions") from exc
-    with closing(open_connection(new, apsw.SQLITE_OPEN_READWRITE)) as db:
-        if damaged := check(db, new).damage:
-            raise StoreError(f"{file} is damaged: {damaged[0]}", hint=hint)
+        with borrowed(file, new.parent) as db:
+            copy(db, new)
+    except Damaged as exc:
+        raise StoreError(f"{file} is damaged: {exc}", hint=hint) from exc
     return _finish(new, known), {}
 
 

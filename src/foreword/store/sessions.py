@@ -13,6 +13,8 @@ from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, ma
 SAME_EVENT_SECONDS = 10.0
 _EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 _CHANGE = "project, file, function, what, signature, line, end_line, session, at"
+_UNDECIDED = """EXISTS (SELECT 1 FROM injections j JOIN injection_items i ON i.injection = j.id
+ WHERE j.session = sessions.id AND i.used IS NULL AND i.how = '')"""
 
 
 class Events(Repository):
@@ -89,21 +91,27 @@ class Sessions(Repository):
         *projects: str,
         prefix: str = "",
         pending: bool = False,
+        undecided: bool = False,
+        since: float = 0.0,
         before: tuple[float, str] = (FOREVER, ""),
         limit: int = 20,
     ) -> tuple[Session, ...]:
         """Return sessions of these projects, or of all, newest first, behind the one of this last time and id.
 
-        With a *prefix*, those whose ids begin so; *pending* are those with events that are not in their memories yet.
+        With a *prefix*, those whose ids begin so; *pending* are those with events that are not in their memories yet,
+        *undecided* those with injected items that have no verdict.
         """
+        if undecided:
+            self._db.flush()  # injections are written a moment after they were given
         keys, (last, id) = tuple(filter(None, projects)), before
         of_projects = f"project IN ({marks(keys)}) AND" if keys else ""
         of_ids = "id >= ? AND id < ? AND" if prefix else ""
         ids = (prefix, prefix + chr(0x10FFFF)) if prefix else ()
+        waiting = f"{'newest > extracted AND' * pending} {f'{_UNDECIDED} AND' * undecided}"
         return self._sessions(
-            f"""WHERE {of_projects} {of_ids} {"newest > extracted AND" if pending else ""}
-            last <= ? AND (last < ? OR id > ?) ORDER BY last DESC, id LIMIT ?""",
-            (*keys, *ids, last, last, id, limit),
+            f"""WHERE {of_projects} {of_ids} {waiting} last >= ? AND last <= ? AND (last < ? OR id > ?)
+            ORDER BY last DESC, id LIMIT ?""",
+            (*keys, *ids, since, last, last, id, limit),
         )
 
     def get(self, id: str) -> Session | None:

@@ -74,14 +74,12 @@ class Hints:
         self._services, self._working_set = services, working_set
         self._lock = threading.Lock()
         self._recording = threading.Lock()  # of two tool uses at once, the second must know the hint of the first
-        self._changes = 0  # how often failures changed: what was read before that is read again
-        self._failures: dict[str, tuple[int, tuple[KnownFailure, ...]]] = {}
+        self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._sessions: dict[str, _SessionState] = {}
 
-    def refresh(self, _project: str) -> None:
-        """Read failures again: a session changed them."""
-        with self._lock:
-            self._changes += 1
+    def refresh(self, project: str) -> None:
+        """Read the failures of a project again: a session changed them."""
+        self._failures.pop(project, None)
 
     def new_window(self, session: str) -> None:
         """Forget what a session edited and what waits for it: its context window begins again."""
@@ -193,11 +191,8 @@ class Hints:
         return None
 
     def _known(self, project: Project) -> tuple[KnownFailure, ...]:
-        with self._lock:
-            changes = self._changes
-            read_at, known = self._failures.get(project.key, (-1, ()))
-        if read_at == changes:
-            return known
+        if (kept := self._failures.get(project.key)) is not None:
+            return kept
         active, memories = {"scopes": (project.scope,), "statuses": ("active",)}, self._services.store.memories
         summaries = memories.list(("summary",), **active, limit=SUMMARIES)
         checks = {each.session: texts(each.detail, "checks") for each in summaries if each.trust != "imported"}
@@ -208,10 +203,9 @@ class Hints:
             for each in memories.list(("failure",), **active, limit=FAILURES)
             if each.detail.get("error") and each.trust != "imported"
         )
-        with self._lock:
-            self._failures[project.key] = (changes, known)
-            while len(self._failures) > MOST_PROJECTS:
-                del self._failures[next(iter(self._failures))]
+        if len(self._failures) >= MOST_PROJECTS:
+            self._failures.clear()
+        self._failures[project.key] = known
         return known
 
     def _record(self, hint: Hint, call: _Call) -> str:

@@ -354,9 +354,8 @@ class UsageTracker:
             return ()
         self._last_search = time.monotonic()
         now = self._services.now()
-        return self._services.store.injections.undecided_sessions(
-            since=now - MAX_AGE, before=now - SESSION_TIMEOUT, limit=MOST_OVERDUE
-        )
+        until = (now - SESSION_TIMEOUT, "")
+        return self._services.store.sessions.list(undecided=True, since=now - MAX_AGE, before=until, limit=MOST_OVERDUE)
 
     @contextmanager
     def reporting(self, what: str) -> Iterator[None]:

@@ -239,7 +239,7 @@ class PruneJob:
     def preview(self) -> dict[str, Any]:
         """Count what is too old, by class; what goes by size is only known when it goes."""
         keep_days, now = self._keep_days(), self._services.now()
-        rows = self._services.store.maintenance.old_rows(keep_days, now=now)
+        rows = dict(self._services.store.maintenance.prune(keep_days, most_bytes=0, now=now, dry_run=True))
         classes = [
             {"name": each.name, "what": each.what, "keep_days": keep_days[each.setting], "rows": rows[each.name]}
             for each in PRUNABLE
