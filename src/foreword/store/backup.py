@@ -24,11 +24,12 @@ import apsw
 from foreword.encoding import loads, sized
 from foreword.errors import StoreError
 from foreword.models import Event
+from foreword.paths import sync_path
 from foreword.store import Store
 from foreword.store.database import KnownEvents, open_connection
 from foreword.store.forget import Backup, Tombstones
 from foreword.store.maintenance import DERIVED, Execute
-from foreword.store.migrations import execute_all, migrate, schema_sql, upgrade
+from foreword.store.migrations import execute_all, migrate, schema_sql, tables, upgrade
 from foreword.store.sql import marks
 
 COPY, REPLACED, UNFINISHED = "memory-", "replaced-", ".tmp"
@@ -84,7 +85,7 @@ def check(db: apsw.Connection, file: Path, *, interrupted: Callable[[], bool] = 
     except _UNREADABLE as exc:
         damage.append(str(exc))
     with suppress(*_UNREADABLE):
-        for table, columns in _tables(db) if damage else JSON_TEXTS.items():
+        for table, columns in (_own_tables(db) if damage else JSON_TEXTS).items():
             deque(readable(db, table, columns, lost), maxlen=0)
         for name, what in COUNTED.items():
             rows[name] = db.execute(f"SELECT {what}").get
@@ -179,9 +180,9 @@ def copy(db: apsw.Connection, target: Path, *, interrupted: Callable[[], bool] =
             report = check(made, unfinished, interrupted=interrupted)
         if report.damage:
             raise Damaged(f"the copy is damaged: {report.damage[0]}", hint=report.way_out)
-        _sync(unfinished)
+        sync_path(unfinished)
         unfinished.replace(target)
-        _sync(target.parent)
+        sync_path(target.parent)
     except apsw.InterruptError as exc:
         raise StoreError("the copy was interrupted", hint="it is made again later") from exc
     except (apsw.Error, OSError) as exc:
@@ -201,14 +202,6 @@ def _check_space(folder: Path, needed: int) -> None:
         raise StoreError(
             f"not enough space in {folder}: {sized(needed + SPARE)} are needed, {sized(free)} free", hint=hint
         )
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def new_path(folder: Path, prefix: str) -> Path:
@@ -305,9 +298,9 @@ def put_in_place(new: Path, database: Path, *, replaced: Path | None = None) -> 
                 os.link(f"{database}{ending}", f"{replaced}{ending}")
     remove_log(database)
     new.chmod(0o600)
-    _sync(new)
+    sync_path(new)
     new.replace(database)
-    _sync(database.parent)
+    sync_path(database.parent)
 
 
 def remove_log(database: Path) -> None:
@@ -372,10 +365,10 @@ def _salvage(db: apsw.Connection, new: Path, copy: apsw.Connection | None = None
     with closing(apsw.Connection(str(new))) as target:
         migrate(target, backups=new.parent)
         try:
-            present = dict(_tables(db))
+            present = _own_tables(db)
         except apsw.Error as exc:
             raise Damaged(f"nothing can be read: {exc}", hint="`foreword restore` takes a copy") from exc
-        for table, columns in _tables(target):
+        for table, columns in _own_tables(target).items():
             both = [name for name in columns if name in present.get(table, ())]
             into = f"INSERT OR IGNORE INTO {table} ({', '.join(both)}) VALUES ({marks(both)})"
             with target:
@@ -399,10 +392,8 @@ def _fill(target: apsw.Connection, into: str, copy: apsw.Connection, select: str
     return left
 
 
-def _tables(db: apsw.Connection) -> list[tuple[str, tuple[str, ...]]]:
-    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    own = [name for name in names if not name.startswith(DERIVED)]
-    return [(name, tuple(row[1] for row in db.execute(f"PRAGMA table_info({name})"))) for name in own]
+def _own_tables(db: apsw.Connection) -> dict[str, tuple[str, ...]]:
+    return {name: columns for name, columns in tables(db).items() if not name.startswith(DERIVED)}
 
 
 def readable(db: apsw.Connection, table: str, columns: Sequence[str], lost: Lost) -> Iterator[list[Any]]:
