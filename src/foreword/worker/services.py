@@ -49,7 +49,6 @@ class Services:
         self._store_error = StoreError("the store is not open yet", hint="try again")
         self._seen = self._stamps()
         self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
-        self._unwritten: dict[str, str] = {}  # problems that found no room on the disk
         self._opening = threading.Lock()  # held while the store is opened, closed or replaced
         self.unrescued = ""  # why what only an open connection can read could not be written to files yet
         self.losses = losses(home.losses)
@@ -189,15 +188,10 @@ class Services:
             return
         if note(str(self.home.trouble), Problem(at=self.now(), where=f"worker: {where}", what=what)):
             self._reported.add(what)
-            self._unwritten.pop(what, None)
             log.warning("%s: %s", where, what)
-        else:
-            self._unwritten[what] = where
 
-    def report_unwritten(self) -> None:
-        """Write down the problems and losses for which the disk had no room before."""
-        for what, where in tuple(self._unwritten.items()):
-            self.report(where, what)
+    def report_lost(self) -> None:
+        """Note events that hooks could not keep, and the losses for which the disk had no room before."""
         with suppress(OSError, ValueError):
             if lost := spool.lost(str(self.home.spool)):
                 known = self.losses
