@@ -43,7 +43,6 @@ def choose(home, services):
 
     yield chosen
     for embeddings, runner in made:
-        embeddings.close()
         runner.close()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from foreword.errors import StoreError
 from foreword.models import Link, Memory, Session
 from foreword.store.injections import Injections
-from foreword.store.memories import Memories, random_letter
+from foreword.store.memories import Memories
 from foreword.store.projects import Projects
 from foreword.store.search import Search
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
@@ -27,7 +27,7 @@ __all__ = ["SCHEMA", "Store", "StoreReader"]
 class Store:
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
-    def __init__(self, path: Path, *, backups: Path, choose: Callable[[str], str] = random_letter) -> None:
+    def __init__(self, path: Path, *, backups: Path) -> None:
         # A hook without a worker has no apsw, and no time for what it never reads.
         from foreword.store.audit import Audit
         from foreword.store.browsing import Browsing
@@ -39,7 +39,7 @@ class Store:
 
         self.database = self._db = Database(path, backups=backups)
         self.tombstones = Tombstones(self.database.query)
-        self.memories = Memories(self, choose=choose)
+        self.memories = Memories(self)
         self.search = Search(self)
         self.events = Events(self)
         self.sessions = Sessions(self)

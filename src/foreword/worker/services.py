@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ class Services:
         home: Home,
         *,
         now: Callable[[], float] = time.time,
-        choose: Callable[[str], str] = secrets.choice,
         store: Store | None = None,
     ) -> None:
         self.home = home
@@ -43,7 +41,6 @@ class Services:
         self.last_request = time.monotonic()  # the time of the last request to the worker
         self.loaded = load(home, os.environ)
         self.synonyms: Mapping[str, Sequence[str]] = {}
-        self._choose = choose  # the characters of new ids
         self._store = store
         self.is_closed = False
         self._store_error = StoreError("the store is not open yet", hint="try again")
@@ -121,7 +118,7 @@ class Services:
 
         try:
             backup.recover_log(self.home.database, self.home.backups)
-            store = Store(self.home.database, backups=self.home.backups, choose=self._choose)
+            store = Store(self.home.database, backups=self.home.backups)
         except (StoreError, OSError) as exc:
             self._store_error = (
                 exc if isinstance(exc, StoreError) else StoreError(str(exc), hint="run `foreword doctor`")

@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -78,7 +78,6 @@ class ExtractionJob:
         self._services, self._runner, self._projects, self._refine = services, runner, projects, refine
         self._caches = caches
         self._usage = UsageTracker(services)
-        self._aliases: Mapping[str, str] = {}  # as they were when the sessions were opened
         self._open: dict[str, _OpenSession] = {}
         self._due: dict[str, None] = {}
         self._failed: dict[str, int] = {}  # sessions that failed, and the event they failed at
@@ -184,10 +183,6 @@ class ExtractionJob:
     def _read(self, session: Session) -> _OpenSession:
         """Read the events of a session that came since it was read last."""
         store = self._services.store
-        aliases = {key: each.alias_of for key, each in store.projects.all().items() if each.alias_of}
-        if aliases != self._aliases:  # a session may be of a project that counts as another now
-            self._aliases = aliases
-            self._open.clear()
         opened = self._open.pop(session.id, None) or _OpenSession()
         self._open[session.id] = opened
         while len(self._open) > OPEN_SESSIONS:
