@@ -42,7 +42,7 @@ def choose(home, services):
         return embeddings
 
     yield chosen
-    for embeddings, runner in made:
+    for _, runner in made:
         runner.close()
 
 

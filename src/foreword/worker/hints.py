@@ -19,8 +19,9 @@ from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.commands import commands_of
 from foreword.extract.failure_memory import CHECKS
 from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Project, Query, texts
+from foreword.models import EMPTY, TOOL_BEGIN, Context, Item, Project, Query, Trigger, texts
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before, hint_for_edit
+from foreword.recall.pipeline import injection_of
 from foreword.recall.tokens import count
 from foreword.redact import redact
 from foreword.worker.services import Services
@@ -213,22 +214,11 @@ class Hints:
         store, layout = self._services.store, self._services.settings.layout["tool"]
         text = redact(hint.text)
         tokens = count(text)
-        injection = Injection(
-            id=injection_id(call.hook_call),
-            trigger="tool",
-            session=call.session,
-            project=call.project.key,
-            host=call.hook_call.host,
-            at=call.hook_call.at,
-            tokens=tokens,
-            budget=layout.budget,
-            build_ms=0.0,
-            layers={"hint": tokens},
-            skipped=EMPTY,
-            items=(Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY),),
-            source="before" if call.before else "after",
-            text=text,
-        )
+        source = "before" if call.before else "after"
+        trigger = Trigger("tool", call.project, session=call.session, host=call.hook_call.host, source=source)
+        item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
+        got = Context(text, tokens, layout.budget, layers={"hint": tokens}, skipped=EMPTY, items=(item,), build_ms=0.0)
+        injection = injection_of(trigger, got, id=injection_id(call.hook_call), at=call.hook_call.at)
         with self._recording:
             used = store.injections.window_tokens(call.session).get("tool", 0)
             if tokens > min(layout.budget, layout.total - used) or hint.memory in store.injections.shown(call.session):

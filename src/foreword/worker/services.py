@@ -18,7 +18,8 @@ from foreword.hook.build import refresh
 from foreword.paths import Home, replacing
 from foreword.problems import Loss, Problem, losses, note, noted
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store import Store, backup
+from foreword.store.database import CUT, REPLACED
 
 log = logging.getLogger("foreword")
 
@@ -114,8 +115,6 @@ class Services:
                 self._store = self._open()
 
     def _open(self, *, copy: str = "") -> Store | None:
-        from foreword.store import backup  # not with the module: it needs apsw
-
         try:
             backup.recover_log(self.home.database, self.home.backups)
             store = Store(self.home.database, backups=self.home.backups)
@@ -133,9 +132,6 @@ class Services:
 
     def _rescue(self, store: Store, why: str) -> Store | None:
         """Write back what an open store holds whose files are gone; without room for it, it stays open."""
-        from foreword.store import backup
-        from foreword.store.database import CUT, REPLACED
-
         database, folder, known, kept = self.home.database, self.home.backups, store.database.known_events, ""
         what, damage, before = f"{database} {why}", "", self.losses
         missing, newest = 0, known.number
@@ -204,13 +200,9 @@ class Services:
         others = [each for each in self.losses if each.what != what]
         events += sum(each.events for each in self.losses if each.what == what and not newest)
         self.report("store", what)
-        copy = copy or next((each.copy for each in self.losses if each.what == what), "") or self._last_copy()
+        copy = copy or next((each.copy for each in self.losses if each.what == what), "")
+        copy = copy or str(next(iter(backup.copies(self.home.backups)), ""))
         self.save_losses((*others, Loss(self.now(), what, events, newest, copy)))
-
-    def _last_copy(self) -> str:
-        from foreword.store import backup
-
-        return str(next(iter(backup.copies(self.home.backups)), ""))
 
     def save_losses(self, found: Sequence[Loss]) -> None:
         """Keep the list of losses; where the disk takes nothing, it is tried again every second."""

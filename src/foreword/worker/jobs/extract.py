@@ -194,7 +194,7 @@ class ExtractionJob:
                     self._due[session.id] = None
                     return opened
                 # A session may go into another project's folder: what happens there is that project's alone.
-                project = self._projects.key(event.project or session.project)
+                project = self._projects.named(event.project or session.project).key
                 extractor = self._extractor(opened, session, project=project, cwd=event.cwd)
                 action = action_of(event, root=extractor.project.root)
                 if action is not None:
