@@ -52,7 +52,7 @@ class NoAnswer(ModelError):
         self.passing = why in ("late", "away", "http-429") or why.startswith("http-5")  # the same may succeed later
         hint = "the next session is tried again" if self.passing else "check `foreword config`, `model_…`"
         super().__init__(what, hint=hint)
-        self.used, self.complaint = used, complaint
+        self.why, self.used, self.complaint = why, used, complaint
 
 
 class Model:

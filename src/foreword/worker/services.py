@@ -18,8 +18,7 @@ from foreword.hook.build import refresh
 from foreword.paths import Home, replacing
 from foreword.problems import Loss, Problem, losses, note, noted
 from foreword.redact import redact
-from foreword.store import Store, backup
-from foreword.store.database import CUT, REPLACED
+from foreword.store import Store
 
 log = logging.getLogger("foreword")
 
@@ -30,13 +29,7 @@ DAY = 86_400.0  # seconds: a problem of the last day is not written to the log a
 class Services:
     """One home's settings and store, reloaded and reopened in place: callers read them here each time."""
 
-    def __init__(
-        self,
-        home: Home,
-        *,
-        now: Callable[[], float] = time.time,
-        store: Store | None = None,
-    ) -> None:
+    def __init__(self, home: Home, *, now: Callable[[], float] = time.time, store: Store | None = None) -> None:
         self.home = home
         self.now = now
         self.last_request = time.monotonic()  # the time of the last request to the worker
@@ -115,6 +108,8 @@ class Services:
                 self._store = self._open()
 
     def _open(self, *, copy: str = "") -> Store | None:
+        from foreword.store import backup  # not with the module: it needs apsw
+
         try:
             backup.recover_log(self.home.database, self.home.backups)
             store = Store(self.home.database, backups=self.home.backups)
@@ -132,6 +127,9 @@ class Services:
 
     def _rescue(self, store: Store, why: str) -> Store | None:
         """Write back what an open store holds whose files are gone; without room for it, it stays open."""
+        from foreword.store import backup
+        from foreword.store.database import CUT, REPLACED
+
         database, folder, known, kept = self.home.database, self.home.backups, store.database.known_events, ""
         what, damage, before = f"{database} {why}", "", self.losses
         missing, newest = 0, known.number
@@ -197,6 +195,8 @@ class Services:
 
     def note_loss(self, what: str, *, events: int = 0, newest: int = 0, copy: str = "") -> None:
         """Note that data is gone; it is shown until somebody acknowledges it."""
+        from foreword.store import backup
+
         others = [each for each in self.losses if each.what != what]
         events += sum(each.events for each in self.losses if each.what == what and not newest)
         self.report("store", what)
