@@ -42,6 +42,7 @@ DEFAULT_PORTS = ("22", "80", "443", "9418")
 
 PATH_LIMIT = 4096  # PATH_MAX of Linux; macOS has 1024
 FILE_LIMIT = 1_000_000  # bytes; a git config has a few hundred
+MOST_INCLUDES = 10  # of one config in another, as with git
 NAME_LIMIT = 80  # characters; a name is for one line of display
 
 
@@ -196,25 +197,58 @@ def _tidy(host: str, path: str, *, port: str, user: str = "") -> tuple[str, str]
 # ---- git's config
 
 
-def _remotes(common: str, git: str) -> dict[str, str]:
-    """Return the first url of each remote, as the repository's own configs spell it.
+_HERE = re.compile(r"file:|[/.~]|\w+://(?:[^/@]*@)?(?:localhost|127\.|\[::1\])")
 
-    What the user's config makes of it (`insteadOf`) is how this machine gets there, not what a project is called.
-    """
+
+def _remotes(common: str, git: str) -> dict[str, str]:
+    """Return the first url of each remote, as git reads it: with what `insteadOf` makes of it."""
+    home = os.environ.get("HOME", "")
+    user = (join(os.environ.get("XDG_CONFIG_HOME") or join(home, ".config"), "git/config"), join(home, ".gitconfig"))
     remotes: dict[str, str] = {}
-    for path in (join(common, "config"), join(git, "config.worktree")):
-        section = name = ""
-        for line in _text(path).removeprefix("\ufeff").splitlines():
-            text = line.strip()
-            if text.startswith("["):
-                kind, _, quoted = text[1:].partition('"')
-                section = kind.strip(" \t]").lower()
-                name = quoted.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
-                continue
-            key, _, value = text.partition("=")
-            if section == "remote" and key.rstrip().lower() == "url" and (url := _value(value.strip())):
-                remotes.setdefault(name, url)
+    bases: dict[str, str] = {}
+    for path in ("/etc/gitconfig", *user, join(common, "config"), join(git, "config.worktree")):
+        for section, name, key, value in _entries(path, git):
+            if section == "remote" and key == "url" and value:
+                remotes.setdefault(name, value)
+            elif section == "url" and key == "insteadof" and value:
+                bases[value] = name
+    for name, url in remotes.items():
+        begun = max((each for each in bases if url.startswith(each)), key=len, default="")
+        # A mirror on this machine is not what a project is called: it differs from one machine to the next.
+        if begun and not _HERE.match(bases[begun]):
+            remotes[name] = bases[begun] + url[len(begun) :]
     return remotes
+
+
+def _entries(path: str, git: str, depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
+    """Yield section, name of it, key and value of a config and of the files that it includes, in git's order."""
+    section = name = ""
+    for line in _text(path).removeprefix("\ufeff").splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            kind, _, quoted = text[1:].partition('"')
+            section = kind.strip(" \t]").lower()
+            name = quoted.rpartition('"')[0].replace('\\"', '"').replace("\\\\", "\\")
+            continue
+        key, _, value = text.partition("=")
+        key, value = key.rstrip().lower(), _value(value.strip())
+        yield section, name, key, value
+        included = section == "include" or (section == "includeif" and _is_in(name, git, dirname(path)))
+        if key == "path" and value and included and depth < MOST_INCLUDES:
+            yield from _entries(join(dirname(path), os.path.expanduser(value)), git, depth + 1)
+
+
+def _is_in(condition: str, git: str, folder: str) -> bool:
+    """Return whether a condition such as `gitdir:~/code/` holds of a git directory; others are taken not to."""
+    from fnmatch import fnmatchcase  # seldom
+
+    kind, _, pattern = condition.partition(":")
+    pattern = os.path.expanduser(folder + pattern[1:] if pattern.startswith("./") else pattern)
+    pattern = pattern if pattern.startswith("/") else f"**/{pattern}"
+    pattern = f"{pattern}**" if pattern.endswith("/") else pattern
+    if kind == "gitdir/i":
+        git, pattern = git.lower(), pattern.lower()
+    return kind in ("gitdir", "gitdir/i") and fnmatchcase(git, pattern)
 
 
 def _value(text: str) -> str:

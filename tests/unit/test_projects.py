@@ -354,15 +354,48 @@ def test_a_git_file_that_leads_nowhere_is_no_repository(tmp_path: Path, text: st
 CONFIG = '[remote "origin"]\n\turl = {}\n'
 
 
-def test_a_project_is_called_as_its_own_config_spells_the_remote(tmp_path: Path, monkeypatch):
-    """How this machine gets there, by a mirror, an alias or a token, makes no other project of it."""
+@needs_git
+@pytest.mark.parametrize(
+    ("user", "own", "url"),
+    [
+        ('[url "https://example.org/"]\ninsteadOf = ex:\n', "", "ex:o/r"),
+        (
+            '[url "https://example.org/"]\ninsteadOf = ex:\n[url "https://other.org/"]\ninsteadOf = ex:o/\n',
+            "",
+            "ex:o/r",
+        ),
+        ('[url "https://example.org/"]\npushInsteadOf = https://other.org/\n', "", "https://other.org/o/r"),
+        ("[include]\npath = more\n", "", "ex:o/r"),
+        ("[include]\npath = ~/more\n", "", "ex:o/r"),
+        ('[includeIf "gitdir:~/code/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir:code/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir/i:~/CODE/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "gitdir:~/elsewhere/"]\npath = more\n', "", "ex:o/r"),
+        ('[includeIf "onbranch:none"]\npath = more\n', "", "ex:o/r"),
+        ("", "[include]\npath = ../../../more\n", "ex:o/r"),
+        ("", '[url "https://t0ken@example.org/"]\ninsteadOf = https://example.org/\n', "https://example.org/o/r"),
+    ],
+)
+def test_a_remote_is_read_as_git_reads_it(tmp_path: Path, monkeypatch, user: str, own: str, url: str):
+    """`git ls-remote --get-url` says the same."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    more = '[url "https://mirror.example/"]\ninsteadOf = https://example.org/\n'
-    (tmp_path / ".gitconfig").write_text(f"{more}[include]\npath = more\n")
-    (tmp_path / "more").write_text(more)
-    own = "".join((CONFIG.format("https://example.org/o/r"), "[include]\npath = config\n", more))
-    assert key(handmade(tmp_path / "x", own)) == "git:example.org/o/r"
+    (tmp_path / ".gitconfig").write_text(user)
+    (tmp_path / "more").write_text('[url "https://example.org/"]\ninsteadOf = ex:\n')
+    folder = repository(tmp_path / "code" / "rooms", url=url)
+    with (folder / ".git" / "config").open("a") as file:
+        file.write(own)
+    environ = {name: text for name, text in CLEAN.items() if not name.startswith("GIT_CONFIG")} | {
+        "HOME": str(tmp_path)
+    }
+    words = ["git", "-C", str(folder), "ls-remote", "--get-url"]
+    real = subprocess.run(words, check=True, capture_output=True, text=True, env=environ).stdout.strip()
+    assert key(folder) == ("git:" + remote(real) if remote(real) else f"dir:{folder.resolve()}/.git")
+
+
+def test_a_config_that_includes_itself_ends(tmp_path: Path):
+    folder = handmade(tmp_path / "x", CONFIG.format("https://example.org/o/r") + "[include]\npath = config\n")
+    assert key(folder) == "git:example.org/o/r"
 
 
 # ---- remotes
