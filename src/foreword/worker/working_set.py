@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-from foreword.agents import HookInput, find
+from foreword.agents import find
 from foreword.capture.parse import CapturedEvent
 from foreword.errors import BadPayload, BadRequest, StoreError
 from foreword.models import CONTINUING_SOURCES, Event, Trigger
@@ -36,6 +36,8 @@ GIT_REST = 600.0  # after a failure
 BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
 FORKS = ("resume", "fork")  # sources of a session that, where its id is new, carries another one's conversation on
 
+_Seen = tuple[Event, Sequence[str], str]  # an event, the files that it names, and its text
+
 
 class WorkingSet:
     """What is being worked on in every session and project, for as long as the worker runs."""
@@ -48,16 +50,15 @@ class WorkingSet:
         self._git = ThreadPoolExecutor(2, thread_name_prefix="working-set")
 
     def add(self, captured: CapturedEvent) -> None:
-        """Remember what an event touched: some microseconds, but for the first event of a session that goes on."""
+        """Remember what an event touched: some microseconds, and nothing that waits."""
         event, hook = captured.event, captured.parsed.input
         if not event.session:
             return
-        starts, is_new = event.kind == "session_start", event.session not in self._sessions
-        if not (starts and hook.source in BEGINNINGS):
-            self._read_back(event.session)
         with self._lock:
-            session = self._session(event.session)
-            session.add(event, hook)
+            starts, is_new = event.kind == "session_start", event.session not in self._sessions
+            session = self._session(event.session, whole=starts and hook.source in BEGINNINGS)
+            light = event._replace(payload={name: event.payload.get(name) for name in ("source", "tool_name")})
+            session.add((light, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
             if starts and is_new and hook.source in FORKS:
                 self._carry_over(event, session)
 
@@ -120,28 +121,39 @@ class WorkingSet:
         self._git.shutdown(cancel_futures=True)
 
     # -- sessions -----------------------------------------------------------------------------------------------
-    def _session(self, id: str) -> _Session:
+    def _session(self, id: str, *, whole: bool = False) -> _Session:
         """Return the session, now the last used one; the one that was not used for longest is dropped."""
-        found = self._sessions.pop(id, None) or _Session()
+        found = self._sessions.pop(id, None) or _Session(whole=whole)
         self._sessions[id] = found
         if len(self._sessions) > MOST_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         return found
 
     def _read_back(self, id: str) -> None:
-        """Load the events of a session that is met for the first time: from before this worker started."""
-        if id in self._sessions:
-            return
-        earlier: tuple[Event, ...] = ()
-        with contextlib.suppress(StoreError):  # recall fails with the same error, and reports it
-            earlier = self._services.store.events.list(id, limit=EVENTS, newest=True)
+        """Load, once, a session's events from before this worker started, and add those that arrived meanwhile."""
         with self._lock:
-            if id in self._sessions:
-                return  # two events came at once, and none of them is stored before it is added here
-            session = self._session(id)
+            if self._session(id).whole:
+                return
+        try:
+            earlier = self._services.store.events.list(id, limit=EVENTS, newest=True)
+        except StoreError:
+            earlier = ()  # recall fails with the same error, and reports it
+        with self._lock:
+            live = self._session(id)
+            known = {event.key for event, _, _ in live.seen}
+            if all(event.key in known for event in earlier):
+                live.whole = True
+                return
+            session = _Session(whole=True)
             for event in reversed(earlier):
+                if event.key in known:
+                    continue  # it passed by while it was written
                 with contextlib.suppress(BadPayload):  # an unknown agent
-                    session.add(event, find(event.host).parse(event.payload))
+                    hook = find(event.host).parse(event.payload)
+                    session.add((event, hook.files, hook.prompt if event.kind == "prompt" else hook.answer))
+            for seen in live.seen:
+                session.add(seen)
+            self._sessions[id] = session
 
     def _carry_over(self, event: Event, session: _Session) -> None:
         """Let a resumed session with a new id know the conversation before it.
@@ -214,7 +226,9 @@ class _Changed:
 class _Session:
     """What one session did, by its events in the order of their arrival."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole  # nothing of it is only in the store
+        self.seen: list[_Seen] = []  # what passed by, until the rest is read
         self.files: dict[str, float] = {}  # when each was touched last
         self.edited: dict[str, None] = {}  # the newest last
         self.tools: list[tuple[float, str]] = []  # the last uses
@@ -228,19 +242,22 @@ class _Session:
         self.ended = False
         self._prompt = ""  # the newest, until something follows it
 
-    def add(self, event: Event, hook: HookInput) -> None:
+    def add(self, seen: _Seen) -> None:
+        event, files, text = seen
+        if not self.whole:
+            self.seen = [*self.seen, seen][-EVENTS:]
         self.project = event.project or self.project
         if event.at >= self.last:  # what was spooled comes later than it was
             self.cwd_before, self.cwd = self.cwd or event.cwd, event.cwd
             self.last, self.ended = event.at, event.kind == "session_end"
         self.began = min(self.began or event.at, event.at)
-        self._converse(event, hook.prompt if event.kind == "prompt" else hook.answer)
+        self._converse(event, text)
         if event.kind not in TOOLS:
             return
         self.uses += 1
         self.tools = sorted([*self.tools, (event.at, event.kind)])[-8:]
         edits = event.kind == "tool" and event.payload.get("tool_name") not in READING
-        for path in (os.path.join(event.cwd or "/", file) for file in hook.files):
+        for path in (os.path.join(event.cwd or "/", file) for file in files):
             self.files[path] = max(event.at, self.files.get(path, 0.0))
             if edits:
                 self.edited.pop(path, None)
