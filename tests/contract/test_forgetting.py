@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.contract.test_store import an_injection
 
 from foreword.audit import MemoryChange
-from foreword.models import Event, Item, Link, Memory, Query, Session
+from foreword.models import Change, Event, Item, Link, Memory, Query, Session
 from foreword.store import Store
 from foreword.store.forget import Backup
 from foreword.store.verbatim import Cutter
@@ -91,12 +91,17 @@ def test_imports_and_extraction_do_not_bring_it_back_but_what_is_said_anew_is_ke
 def test_a_forgotten_session_is_not_told_again_but_may_go_on(store):
     store.events.append([an_event("a"), an_event("b", session="t")])
     store.memories.put([a_memory("walrus", session="s"), a_memory("penguin", session="t")])
+    store.save(changes=[Change("here", "a.py", "f", "NEW", session="s", at=5.0)])
     removed = forget(store, session="s", at=10.0)
-    assert (removed["events"], removed["sessions"], removed["memories"]) == (1, 1, 1)
+    assert (removed["events"], removed["sessions"], removed["memories"], removed["changes"]) == (1, 1, 1, 1)
     assert store.events.append([an_event("a"), an_event("older, another key", at=9.0)]) == (False, False)
     session = Session("s", "claude-code", "here", "/", 1.0, 9.0)
-    assert store.save(session, imported=True, memories=[a_memory("other words", session="s")]) == ()
-    assert store.sessions.get("s") is None
+    change = Change("here", "a.py", "f", "NEW", session="s", at=5.0)
+    assert (
+        store.save(imported=True, memories=[a_memory("other words", session="s")], session=session, changes=[change])
+        == ()
+    )
+    assert (store.sessions.get("s"), store.sessions.changes("here", limit=9)) == (None, ())
     assert store.events.append([an_event("a", at=11.0)]) == (True,)
     assert store.sessions.get("s").events == 1
     assert store.sessions.get("t").events == 1

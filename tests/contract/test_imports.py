@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from foreword.models import Event, Link, Memory, Session
+from foreword.models import Change, Event, Link, Memory, Session
 
 OLD = Memory(kind="decision", title="One file", uid="u-old", project="p", created=1.0, confirmed=1.0)
 NEW = Memory(kind="decision", title="Two files", uid="u-new", project="p", created=2.0, confirmed=2.0)
@@ -35,7 +35,9 @@ def test_ids_and_uids_come_with_the_rows(make_store):
     assert store.memories.get_by_uid(["u-old", "u-new"]) == ()
 
 
-def test_a_session_that_was_extracted_elsewhere_is_so_here(store):
+def test_sessions_and_changes_are_kept(make_store):
+    # A session that was distilled elsewhere is so here.
+    store = make_store()
     event = Event(key="k", host="h", name="n", kind="prompt", session="s", project="p", cwd="/", at=3.0, payload={})
     session = Session(id="s", host="h", project="p", cwd="/", started=3.0, last=3.0, events=1, newest=77, extracted=77)
     store.events.append([event])
@@ -43,3 +45,9 @@ def test_a_session_that_was_extracted_elsewhere_is_so_here(store):
     (kept,) = store.sessions.list("p")
     assert (kept.events, kept.extracted) == (1, kept.newest)
     assert store.sessions.list(pending=True) == ()
+    # An older change does not hide a newer one.
+    store = make_store()
+    newer = Change(project="p", file="a.py", function="f", what="DELETED", at=9.0)
+    store.save(changes=[newer])
+    store.save(imported=True, memories=[], changes=[replace(newer, what="NEW", at=8.0)])
+    assert store.sessions.changes("p", limit=5) == (newer,)

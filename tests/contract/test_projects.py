@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from foreword.models import (
+    Change,
     Event,
     Injection,
     Item,
@@ -48,6 +49,7 @@ def filled(store):
     store.memories.add_vectors(theirs, [Vector("m", 1.0, bytes([number, 1])) for number in range(5)])
     store.memories.put([], links=[Link(theirs[0].id, "relates-to", theirs[1].id)])
     store.events.append([an_event(OLD, "s1", 1), an_event(OLD, "s1", 2), an_event(NEW, "s2", 3)])
+    store.save(changes=[Change(OLD, "a.py", "f", "NEW", session="s1"), Change(NEW, "a.py", "g", "NEW", session="s2")])
     item = Item(theirs[1].id, "past", 1.0, 3, {})
     store.injections.record(Injection("inj-1", "prompt", "s1", OLD, "h", 1.0, 3, 500, 0.1, {}, {}, (item,), text="x"))
     nothing = {"why": "below", "nearest": theirs[1].id}
@@ -68,6 +70,7 @@ def everything(store, key):
             for hit in store.search.by_vector(Query(scopes=scopes, vector=Vector("m", 1.0, bytes([1, 1]))))
         ),
         "sessions": [each.id for each in store.sessions.list(key)],
+        "changes": sorted(each.function for each in store.sessions.changes(key, limit=9)),
         "injections": [each.id for each in store.injections.list(project=key)],
         "silences": [each.id for each in store.injections.list(project=key, empty=True)],
         "page": {memory.id: memory for _, memory in store.memories.page(scopes=scopes)},
@@ -84,6 +87,7 @@ def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
     assert now["near"] == sorted(each.id for each in theirs[1:4])  # what ours means was never told
     assert now["code"] == sorted(each.id for each in theirs[1:3])
     assert now["sessions"] == ["s2", "s1"]
+    assert now["changes"] == ["f", "g"]
     assert now["injections"] == ["inj-1"]
     assert now["silences"] == ["inj-2"]
     assert store.memories.links(theirs[0].id) == (Link(theirs[0].id, "relates-to", theirs[1].id),)

@@ -10,7 +10,7 @@ import pytest
 from tests.tables import table
 
 from foreword.audit import MemoryChange
-from foreword.models import KINDS, Event, Injection, Item, Link, Memory, Query
+from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store.maintenance import PRUNABLE
 
 DAY = 86_400
@@ -51,6 +51,7 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
         known,
         upto=known.newest,
         memories=memories,
+        changes=[Change(project, "all.py", f"fn{day}", "NEW", session=session, at=now)],
     )
     store.memories.put([], links=[Link(kept[0].id, "relates-to", kept[1].id)])
     item = Item(kept[0].id, "past", 0.5, 10, {})
@@ -213,10 +214,12 @@ def test_what_is_imported_does_not_go_by_age(month):
                 Memory("observation", f"commit {created}", **about),
                 Memory("note", f"{created}", status="stale", **about),
             ],
+            changes=[Change("here", "old.py", f"f{created}", "NEW", at=created)],
         )
     gone = pruned(month, now=at(29))
-    assert (gone["observations"], gone["inactive"]) == (38, 19)
+    assert (gone["observations"], gone["inactive"], gone["functions"]) == (38, 19, 19)
     assert month.stats.row_counts()["memories"] == before["memories"] - 3 * 19 + 4
+    assert len([each for each in month.sessions.changes("here", limit=100) if each.file == "old.py"]) == 2
 
 
 def test_what_was_put_aside_lately_stays_however_old_it_is(month):

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from foreword.models import FORMS, KINDS, STATUSES, TRIGGERS, Event, Injection, Item, Link, Memory
+from foreword.models import FORMS, KINDS, STATUSES, TRIGGERS, Change, Event, Injection, Item, Link, Memory
 from foreword.paths import Home
 from foreword.store import Store
 from foreword.worker import mcp_tools
@@ -116,8 +116,6 @@ def memories_of(place: Place) -> tuple[list[Memory], Iterator[str]]:
         "goal": {"status": "open", "outcome": next(words)},
         "project": {"role": next(words), "contracts": [next(words)], "depends_on": [next(words)]},
         "failure": {"message": next(words), "fixed_by": next(words)},
-        "change": {"what": "NEW", "signature": next(words)},
-        "learning": {"why": next(words)},
     }
     code = {
         "files": (f"src/{next(words)}.py", "src/shared.py"),
@@ -139,6 +137,7 @@ def fill(store: Store, places: Sequence[Place]) -> None:
     made = {place.key: memories_of(place) for place in places}
     kept = iter(store.memories.put([memory for memories, _ in made.values() for memory in memories]))
     events: list[Event] = []
+    changes: list[Change] = []
     for place in places:
         memories, words = made[place.key]
         place.ids = [next(kept).id for _ in memories]
@@ -146,6 +145,7 @@ def fill(store: Store, places: Sequence[Place]) -> None:
             payload = {"session_id": session, "cwd": place.folder, "prompt": f"{EVERYWHERE} {next(words)}"}
             who = ("claude-code", "UserPromptSubmit", "prompt", session, place.key, place.folder)
             events.append(Event(f"{place.key} {session}", *who, OLD, payload))
+        changes.append(Change(place.key, "src/shared.py", next(words), "NEW", session=SHARED, at=OLD))
         text, terms = f"{EVERYWHERE} {next(words)}", (next(words),)
         whose = (f"inj-{place.mark}", "prompt", place.session, place.key, "claude-code", OLD, 3, 500, 0.1)
         store.injections.record(
@@ -153,6 +153,7 @@ def fill(store: Store, places: Sequence[Place]) -> None:
         )
         assert next(words, "") == "", "all words are used"
     store.events.append(events)
+    store.save(changes=changes)
     memories, links = hostile(store, places)
     store.memories.put(memories, links=links)
 
@@ -203,6 +204,8 @@ def read_everything(client: Client, place: Place, other: Place, *, folder: str =
     yield get("/api/goals", project_path=here, all=1)
     for part in ("session", "memory", "link"):
         yield get("/api/export", part=part, project_path=here)
+    for of in (place.key, other.key):
+        yield get("/api/export", part="change", of=of, project_path=here)
     linked = client.get(f"/api/memories/{place.ids[2]}", full=1)["links"]
     yield f"/api/memories {place.ids[2]}", json.dumps(linked)
     for name, arguments in calls(place, other, foreign, all=all):

@@ -16,7 +16,7 @@ import pytest
 from foreword.capture.payload import HookCall
 from foreword.hook.spool import append
 from foreword.maintenance.rescan import Cleaner, rewrite_files
-from foreword.models import Event, Injection, Memory, Vector
+from foreword.models import Change, Event, Injection, Memory, Vector
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
@@ -54,6 +54,7 @@ def leaky(home: Home, project: str) -> Home:
     store.events.append(
         [Event("k2", "claude-code", "Stop", "stop", "s2", f"/p/{TOKEN}", "/x", now, {"x": f"with {VALUE}!"})]
     )
+    store.save(changes=[Change(key, "a.py", "f", "NEW", f"f(token='{TOKEN}')", 1, 2, "s", now)])
     injection = Injection(
         "inj-1",
         *("prompt", TOKEN, key, "claude-code", now, 1, 2, 0.1, {}, {}, ()),
@@ -89,7 +90,9 @@ def holding(home: Home, *secrets: str) -> list[str]:
 def rows(path: Path) -> dict[str, int]:
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
-        return {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("memories", "events")}
+        return {
+            name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("memories", "events", "changes")
+        }
     finally:
         db.close()
 

@@ -15,7 +15,7 @@ from foreword import importers
 from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
 from foreword.importers import Batch, Source, offers
-from foreword.models import Memory, Project, Session
+from foreword.models import Change, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker import jobs
 from foreword.worker.jobs import JobRunner
@@ -114,22 +114,20 @@ def test_sources_are_read_one_after_another(bench: Bench):
 
 def test_everything_belongs_to_the_named_project_whatever_a_source_says(bench: Bench):
     other = {"project": "dir:/other", "scope": "project:dir:/other"}
+    change = Change(project="dir:/other", file="x", function="f", what="NEW")
     session = Session(id="s", host="h", project="dir:/other", cwd="/", started=1.0, last=1.0)
-    bench.give("a", replace(batch("x", **other), session=session))
+    bench.give("a", replace(batch("x", **other), changes=(change,), session=session))
     bench.run("a")
     key = project_at(bench.folder).key
     assert {memory.scope for _, memory in bench.store.memories.page()} == {f"project:{key}"}
+    assert bench.store.sessions.changes("dir:/other", limit=9) == ()
     assert [each.project for each in bench.store.sessions.list()] == [key]
 
 
 def test_secrets_are_gone_before_anything_is_written(bench: Bench, tmp_path: Path):
-    reported = batch(
-        f"title {SECRET}",
-        body=f"<private>{SECRET}</private>",
-        tags=(SECRET,),
-        detail={"why": [SECRET], "signature": f"f({SECRET})"},
-    )
-    bench.give("a", reported)
+    change = Change(project="", file="x", function="f", what="NEW", signature=f"f({SECRET})")
+    reported = batch(f"title {SECRET}", body=f"<private>{SECRET}</private>", tags=(SECRET,), detail={"why": [SECRET]})
+    bench.give("a", replace(reported, changes=(change,)))
     bench.run("a")
     bench.store.close()
     for path in tmp_path.glob("a.db*"):

@@ -76,8 +76,7 @@ def test_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path: Path
         ("change", "f() in a.py", ("f",)),
         ("change", "g() in a.py", ("g",)),
     ]
-    changed = [each for each in batch.memories if each.kind == "change"]
-    assert {each.functions[0]: each.detail["what"] for each in changed} == {"f": "MODIFIED", "g": "NEW"}
+    assert {change.function: change.what for change in batch.changes} == {"f": "MODIFIED", "g": "NEW"}
     # Outside of git and before the first commit there is nothing.
     repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     (tmp_path / "plain").mkdir()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from foreword.errors import BadRequest
 from foreword.importers import Batch, find
 from foreword.importers.jsonl import PARTS, export_rows
-from foreword.models import KINDS, UNIVERSAL, Link, Memory, Project, Session
+from foreword.models import KINDS, UNIVERSAL, Change, Link, Memory, Project, Session
 from foreword.store import Store
 from foreword.worker.jobs import JobRunner
 from foreword.worker.jobs.imports import ImportJob
@@ -71,6 +71,7 @@ def filled(store: Store, project: Project = HERE) -> None:
     store.memories.put([replace(oldest, status="superseded", superseded_by=older.id)])
     store.memories.put([replace(kept[3], status="stale"), replace(kept[4], status="discarded")])
     store.memories.put([], links=[Link(newest.id, "supersedes", older.id), Link(oldest.id, "relates-to", kept[5].id)])
+    store.save(changes=[Change(project=key, file="x.py", function="f", what="NEW", signature="f()", line=1, at=3.0)])
     store.save(Session(id=f"{key}-s2", host="h", project=key, cwd="/x", started=1.0, last=2.0, ended=2.0))
 
 
@@ -78,7 +79,11 @@ def written(store: Store, path: Path, *, project: Project | None = HERE) -> Path
     """As `foreword export` writes it."""
     lines = []
     for part in PARTS:
-        found = export_rows(store, part, project=project, limit=10_000)[0]
+        if part == "change":
+            keys = [project.key] if project else [HERE.key, THERE.key]
+            found = [row for key in keys for row in export_rows(store, part, project=project, of=key)[0]]
+        else:
+            found = export_rows(store, part, project=project, limit=10_000)[0]
         lines += [{part: row} for row in found]
     header = {"format": "foreword export", "version": 1, "project": project.key if project else ""}
     path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)), encoding="utf-8")
@@ -105,6 +110,7 @@ def everything(store: Store) -> dict[str, Any]:
     return {
         "memories": {memory.uid: memory for memory in memories},
         "links": {link for memory in memories for link in store.memories.links(memory.id)},
+        "changes": {key: store.sessions.changes(key, limit=99) for key in (HERE.key, THERE.key)},
         "sessions": {replace(each, newest=0, extracted=0) for each in sessions},
     }
 

@@ -21,8 +21,7 @@ from foreword.extract.merge import (
     open_items,
     together,
 )
-from foreword.extract.session import memory_of_change
-from foreword.models import Change, Memory, Project
+from foreword.models import Memory
 from tests.tables import table
 
 
@@ -166,15 +165,3 @@ def test_evidence_is_counted_once_by_session(one: dict[str, int], other: dict[st
     fresh = Memory("preference", "x", session="s2", detail={"seen_in": {"s2": 3}})
     known = Memory("preference", "x", detail={"seen_in": {"s1": 2, "s2": 9}})
     assert merge(known, fresh).detail["seen_in"] == {"s1": 2, "s2": 3}
-
-
-def test_of_a_function_the_last_change_holds_and_each_session_keeps_its_own():
-    def changed(session: str, what: str, at: float) -> Memory:
-        change = Change("here", "a.py", "f", what, f"f({session})", session=session, at=at)
-        return memory_of_change(change, project=Project("here", "here", "/here"), source="codex", trust="tool")
-
-    made, later = changed("s1", "NEW", 1.0), changed("s2", "MODIFIED", 2.0)
-    for first, second in ((made, later), (later, made)):  # an old transcript may be read late
-        got = merge(first, second)
-        assert (got.session, got.detail["what"], got.detail["signature"]) == ("s2", "MODIFIED", "f(s2)")
-        assert got.detail["what_in"] == {"s1": "NEW", "s2": "MODIFIED"}

@@ -22,7 +22,6 @@ import pytest
 
 from foreword.audit import MemoryChange
 from foreword.capture.payload import HookCall
-from foreword.extract.session import memory_of_change
 from foreword.models import Change, Event, Injection, Item, Link, Memory, Project, Session
 from foreword.paths import Home
 from foreword.problems import Problem, note
@@ -158,8 +157,7 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
         at=now,
     )
     changes = [Change(project, each, each, what="NEW", signature=each, session=id, at=now) for each in texts]
-    whose = Project(project, name="", root="/")
-    store.memories.put([memory_of_change(each, project=whose, source="codex", trust="tool") for each in changes])
+    store.save(changes=changes)
     factors = dict.fromkeys(texts, 0.5)
     item = Item(all_of_it.id, layer=joined, score=0.5, tokens=5, why=factors, used=True, how=joined)
     store.injections.record(

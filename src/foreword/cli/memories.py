@@ -20,7 +20,7 @@ KIND_LIST = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.item
 
 # How `show` names the parts of a memory's detail, where the key is not clear by itself.
 DETAIL_NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
-INTERNAL = ("from", "key", "what_in", "error_key", "last", "worked_in", "fix", "folder",
+INTERNAL = ("from", "key", "error_key", "last", "worked_in", "fix", "folder",
             "at_once", "blamed")  # fmt: skip
 MOST_ENTRIES = 4
 goal_app = typer.Typer(name="goal", rich_markup_mode=None, no_args_is_help=True)

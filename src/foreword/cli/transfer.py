@@ -204,13 +204,14 @@ def _listed(counts: Mapping[str, int]) -> str:
 def _write_export(out: IO[bytes], client: Client, where: dict[str, Any]) -> Counter[str]:
     """Write the header and every row after those it refers to; return how many there are of each part."""
     project = client.get("/api/export", part="session", **where)["project"]  # empty for all projects
+    keys = [project] if project else [each["key"] for each in client.get("/api/projects")["projects"]]
     header = {"format": "foreword export", "version": 1, "foreword": __version__, "at": time.time(), "project": project}
     out.write(jsonlib.dumps(header).encode() + b"\n")
     counts: Counter[str] = Counter()
-    for part in ("session", "memory", "link"):
+    for part, of in (("session", ""), ("memory", ""), *(("change", key) for key in keys), ("link", "")):
         after = -1
         while after:
-            page = client.get("/api/export", part=part, after=max(after, 0), **where)
+            page = client.get("/api/export", part=part, of=of, after=max(after, 0), **where)
             for row in page["rows"]:
                 line = jsonlib.dumps({part: row}, ensure_ascii=False, separators=(",", ":"))
                 out.write(line.encode("utf-8", "replace") + b"\n")

@@ -36,13 +36,6 @@ def merge(known: Memory, fresh: Memory) -> Memory:
         detail = merge_failure_detail(known.detail, fresh.detail)
         merged = replace(fresh, uid=known.uid, title=failure_title(detail), body=failure_body(detail))
         return _seen_again(merged, known, most=8, seen=sum(counts_of(detail).values()), detail=detail)
-    if fresh.kind == "change":  # the last change holds, and what each session did stays known
-        seen_in = _evidence(known.detail, fresh.detail)
-        did = {**named(known.detail, "what_in"), **named(fresh.detail, "what_in")}
-        base = known if known.confirmed > fresh.confirmed else fresh
-        what_in = {session: what for session, what in did.items() if session in seen_in}
-        detail = {**base.detail, "seen_in": seen_in, "what_in": what_in}
-        return replace(base, uid=known.uid, status=fresh.status, superseded_by=fresh.superseded_by, detail=detail)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         # What others did of its open items since it was written stays done: a session may go on later.
         closed = [item for item in texts(known.detail, CLOSED) if item in _listed_items(fresh)]

@@ -45,6 +45,7 @@ class Extraction:
     complete: bool = True  # all actions were there: what was extracted before and is not any more, is gone
     memories: tuple[Memory, ...] = ()
     links: tuple[Link, ...] = ()
+    changes: tuple[Change, ...] = ()
     retracted: tuple[str, ...] = ()  # uids of what the session no longer says
     done: tuple[str, ...] = ()  # what was finished, in words: open items of earlier sessions may be among it
     open: tuple[str, ...] = ()  # what it leaves open itself
@@ -97,6 +98,7 @@ class SessionExtractor:
             complete=not self._trimmed,
             memories=tuple(filter(None, memories)),
             links=tuple(Link(each.uid, "part-of", summary.uid) for each in kept) if summary else (),
+            changes=changes,
             retracted=(*retracted, *(() if handoff else (self._uid("handoff", self.session.id),))),
             done=(*tasks.done, *(each.function for each in changes)),
             open=tasks.open,
@@ -259,9 +261,6 @@ def session_uid(prefix: str, *, project: str, session: str) -> str:
 def memory_of_change(change: Change, *, project: Project, source: str, trust: Trust) -> Memory:
     """Return the one memory of a function: whoever changes it last says what became of it."""
     name = f"{change.function}()" if "(" in change.signature else change.function
-    detail: dict[str, Any] = {each: getattr(change, each) for each in ("what", "signature", "line", "end_line")}
-    if change.session:  # what other sessions did to it stays known beside what holds now
-        detail |= {"seen_in": {change.session: 1}, "what_in": {change.session: change.what}}
     return Memory(
         kind="change",
         title=f"{name} {'deleted from' if change.what == 'DELETED' else 'in'} {change.file}",
@@ -276,7 +275,7 @@ def memory_of_change(change: Change, *, project: Project, source: str, trust: Tr
         confirmed=change.at,
         files=(change.file,),
         functions=(change.function,),
-        detail=detail,
+        detail={each: getattr(change, each) for each in ("what", "signature", "line", "end_line")},
     )
 
 

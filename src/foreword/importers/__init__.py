@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 from foreword.capture.parse import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError
-from foreword.models import Link, Memory, Project, Session
+from foreword.models import Change, Link, Memory, Project, Session
 from foreword.policy import off, refuse_to_write
 from foreword.redact import redact_all
 
-Row = TypeVar("Row", Memory, Session, Link)
+Row = TypeVar("Row", Memory, Change, Session, Link)
 
 # Each source with the module and the class that read it; those that `init` offers first, the quickest at the top.
 SOURCES = {
@@ -46,6 +46,7 @@ class Batch:
 
     memories: tuple[Memory, ...] = ()
     links: tuple[Link, ...] = ()
+    changes: tuple[Change, ...] = ()
     session: Session | None = None
     done: int = 0  # of `total`, so far
     total: int = 0  # 0 where nobody knows

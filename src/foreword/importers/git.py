@@ -151,4 +151,4 @@ def _with_functions(commits: Sequence[Commit], project: Project) -> Batch:
             last[change.file, change.function] = replace(change, project=project.key, at=commit.at)
     recent = list(last.values())[-CHANGES:]
     memories += [memory_of_change(change, project=project, source="git", trust="imported") for change in recent]
-    return Batch(tuple(memories))
+    return Batch(tuple(memories), changes=tuple(recent))

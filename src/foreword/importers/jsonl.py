@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from foreword.errors import BadRequest
 from foreword.importers import Batch, Source
-from foreword.models import KINDS, STATUSES, TRUSTS, UNIVERSAL, Link, Memory, Project, Session
+from foreword.models import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Link, Memory, Project, Session
 from foreword.store import Store
 
 FORMAT, VERSION = "foreword export", 1
@@ -20,10 +20,13 @@ MOST_LINE = 8 * 1024 * 1024  # bytes; a memory has some KB
 MOST_NUMBER = 1e11  # seconds; the year 5138
 ALL_ROWS = 1_000_000_000  # more than there are
 
-Row: TypeAlias = Memory | Session | Link
-PARTS: dict[str, type[Row]] = {"session": Session, "memory": Memory, "link": Link}
+Row: TypeAlias = Memory | Session | Change | Link
+PARTS: dict[str, type[Row]] = {"session": Session, "memory": Memory, "change": Change, "link": Link}
 # What a field may hold; every other field is free.
-CHOICES = {"memory": {"kind": tuple(KINDS), "trust": TRUSTS, "status": STATUSES}}
+CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
+    "memory": {"kind": tuple(KINDS), "trust": TRUSTS, "status": STATUSES},
+    "change": {"what": ("NEW", "MODIFIED", "DELETED")},
+}
 NEEDED = {"memory": ("title", "uid"), "session": ("id",)}
 
 
@@ -35,14 +38,18 @@ class BadLine(ValueError):
 
 
 def export_rows(
-    store: Store, part: str, *, project: Project | None, after: int = 0, limit: int = 500
+    store: Store, part: str, *, project: Project | None, after: int = 0, of: str = "", limit: int = 500
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the next rows of one part behind place *after*, and the place to go on from; 0 at the end.
 
-    Without a project those of all. A link to another project's memory is left out.
+    Without a project those of all. Changes are read by project, named in *of*. What a session did in another project's
+    folder, and a link to another project's memory, are left out.
     """
     if part == "session":
         return [vars(session) for session in store.sessions.list(project.key if project else "", limit=ALL_ROWS)], 0
+    if part == "change":
+        key = of if project is None or of == project.key else ""
+        return [vars(change) for change in store.sessions.changes(key, limit=ALL_ROWS)], 0
     if part not in PARTS:
         raise BadRequest(f"unknown part {part!r}", hint=f"one of {', '.join(PARTS)}")
     page = store.memories.page(after=after, scopes=(project.scope,) if project else (), limit=limit)
@@ -150,6 +157,7 @@ def _batch(rows: list[Row], done: int) -> Batch:
     return Batch(
         memories=tuple(row for row in rows if isinstance(row, Memory)),
         links=tuple(row for row in rows if isinstance(row, Link)),
+        changes=tuple(row for row in rows if isinstance(row, Change)),
         session=next((row for row in rows if isinstance(row, Session)), None),
         done=done,
         only_newer=True,

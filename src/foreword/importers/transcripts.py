@@ -98,6 +98,7 @@ class Transcripts(Source):
         return Batch(
             memories=tuple(extraction.memories),
             links=tuple(extraction.links),
+            changes=tuple(extraction.changes),
             session=replace(session, started=times[0], last=times[-1], ended=times[-1], events=len(times)),
             problems=problems,
         )

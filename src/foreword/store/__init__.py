@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import StoreError
-from foreword.models import Link, Memory, Session
+from foreword.models import Change, Link, Memory, Session
 from foreword.store.injections import Injections
 from foreword.store.memories import Memories
 from foreword.store.projects import Projects
@@ -58,6 +58,7 @@ class Store:
         upto: int = 0,
         memories: Sequence[Memory] = (),
         links: Sequence[Link] = (),
+        changes: Sequence[Change] = (),
         imported: bool = False,
     ) -> tuple[Memory, ...]:
         """Store what was extracted from a session's events up to number *upto*, or read by an import, all or nothing.
@@ -69,6 +70,7 @@ class Store:
             whole = (memory for memory in memories if not self.tombstones.is_cut(memory))
             memories = sorted(whole, key=lambda memory: memory.created)
         kept = self.memories.put(memories, links=links, imported=imported)
+        self.sessions.put_changes(changes)
         if session:
             self.sessions.put(session, upto=upto)
         if session and imported and 0 < session.newest <= session.extracted:  # numbers are each store's own

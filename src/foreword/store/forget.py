@@ -340,6 +340,7 @@ def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "injection_items": (f"memory IN {LIST} OR {theirs}", (ids, *both)),
         "injections": (here, both),
         "events": (here, both),
+        "changes": (here, both),
         "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
         "memories": (f"id IN {LIST}", (ids,)),
         "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),

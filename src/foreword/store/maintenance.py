@@ -94,6 +94,10 @@ PRUNABLE = (
         *(f"m.kind IN ('observation', 'change') AND NOT {_INACTIVE} AND {_MAY_GO}", _OWN),
     ),
     Prunable(
+        *("functions", "observations_keep_days", "changed functions", "changes c", "c.number", "c.at"),
+        by_age="c.session <> ''",  # without one it is of an imported commit
+    ),
+    Prunable(
         *("access", "traces_keep_days", "notes of who fetched what", "access a", "a.rowid", "a.at"),
         by_size=False,
     ),

@@ -34,14 +34,13 @@ MIGRATIONS: tuple[Migration, ...] = (
         INSERT INTO checkpoints SELECT 'days', json_group_array(day), 0 FROM
           (SELECT day FROM tallies WHERE project = '' AND what = 'day' ORDER BY number) HAVING count(*) > 0;
         DROP TABLE tallies;
-        DROP TABLE changes;
         ALTER TABLE model_calls RENAME TO whole_calls;
         DROP INDEX model_calls_at;
         CREATE TABLE model_calls (number INTEGER PRIMARY KEY, at REAL NOT NULL, tokens INTEGER NOT NULL);
         INSERT INTO model_calls SELECT number, at, tokens_in + tokens_out FROM whole_calls;
         DROP TABLE whole_calls;
         CREATE INDEX model_calls_at ON model_calls (at);""",
-        may_change=("memories", "tallies", "changes", "checkpoints", "model_calls"),
+        may_change=("memories", "tallies", "checkpoints", "model_calls"),
     ),
 )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from foreword.store import Store
 
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
-TABLES = ("sessions", "events", "injections", "log")  # that name a project, besides memories
+TABLES = ("sessions", "events", "changes", "injections", "log")  # that name a project, besides memories
 
 
 class Projects(Repository):
@@ -103,7 +103,8 @@ class Projects(Repository):
             after, memories = page[-1][0], memories + len(page)
         rows = {}
         for table in ("memories", *TABLES):
-            self._db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (into, key))
+            # Of a function that one session changed in both, the other's row stays as it is.
+            self._db.execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
             rows[table] = self._db.connection.changes()
         return {**rows, "memories": memories}
 

@@ -138,6 +138,22 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE INDEX IF NOT EXISTS events_key ON events (key);
 CREATE INDEX IF NOT EXISTS events_session ON events (session, number);
 
+-- The functions that sessions changed. A session is extracted again while it goes on: of one function it has one row.
+CREATE TABLE IF NOT EXISTS changes (
+  number    INTEGER PRIMARY KEY,
+  project   TEXT NOT NULL,
+  file      TEXT NOT NULL,
+  function  TEXT NOT NULL,
+  what      TEXT NOT NULL CHECK (what IN ('NEW', 'MODIFIED', 'DELETED')),
+  signature TEXT NOT NULL DEFAULT '',
+  line      INTEGER NOT NULL DEFAULT 0,
+  end_line  INTEGER NOT NULL DEFAULT 0,
+  session   TEXT NOT NULL DEFAULT '',
+  at        REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS changes_recent ON changes (project, at DESC);
+CREATE UNIQUE INDEX IF NOT EXISTS changes_once ON changes (project, session, file, function);
+
 -- The answers to triggers: the context that was injected and what was looked for; or, without tokens, why there was none,
 -- in numbers and names.
 CREATE TABLE IF NOT EXISTS injections (

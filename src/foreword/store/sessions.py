@@ -1,4 +1,4 @@
-"""The sessions of agents with the events that hooks sent, and how far each was extracted."""
+"""The sessions of agents with the events that hooks sent, how far each was extracted, and the functions it changed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foreword.encoding import loads
-from foreword.models import CONTINUING_SOURCES, Event, Session
+from foreword.models import CONTINUING_SOURCES, Change, Event, Session
 from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
 SAME_EVENT_SECONDS = 10.0
 _EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
+_CHANGE = "project, file, function, what, signature, line, end_line, session, at"
 _UNDECIDED = """EXISTS (SELECT 1 FROM injections j JOIN injection_items i ON i.injection = j.id
  WHERE j.session = sessions.id AND i.used IS NULL AND i.how = '')"""
 
@@ -83,7 +84,7 @@ class Events(Repository):
 
 
 class Sessions(Repository):
-    """All sessions."""
+    """The sessions and their changes."""
 
     def list(
         self,
@@ -117,7 +118,27 @@ class Sessions(Repository):
         """Return one session."""
         return next(iter(self._sessions("WHERE id = ?", (id,))), None)
 
+    def changes(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
+        """Return the functions of a project that changed last, or in one session, newest first."""
+        rows = self._all(
+            f"""SELECT {_CHANGE} FROM changes WHERE project = ? AND (? = '' OR session = ?)
+            ORDER BY at DESC, number DESC LIMIT ?""",
+            (project, session, session, limit),
+        )
+        return tuple(Change(*row) for row in rows)
+
     # -- inside a change ----------------------------------------------------------------------------------------
+    def put_changes(self, changes: Sequence[Change]) -> None:
+        """Write which functions were new, modified or deleted; of one function a session has one change, the last."""
+        kept = [each for each in changes if not self._store.tombstones.refuses_part(each.session, at=each.at)]
+        self._db.execute_many(
+            f"""INSERT INTO changes ({_CHANGE})
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
+            what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
+            at = excluded.at WHERE excluded.at >= changes.at""",
+            [tuple(vars(each).values()) for each in kept],
+        )
+
     def put(self, session: Session, *, upto: int) -> None:
         """Write a session, and that its memories tell of its events up to number *upto*."""
         if not self._store.tombstones.refuses_part(session.id, at=session.last):

@@ -86,10 +86,12 @@ def ids_with_prefix(app: App, *, prefix: str) -> dict[str, Any]:
     return {"ids": list(app.store.ids_with_prefix(prefix, limit=5)) if prefix else []}
 
 
-def export_rows(app: App, *, part: str, project_path: str = "", all: bool = False, after: int = 0) -> dict[str, Any]:
+def export_rows(
+    app: App, *, part: str, project_path: str = "", all: bool = False, after: int = 0, of: str = ""
+) -> dict[str, Any]:
     """Return the next rows of an export, and the place to go on from."""
     project = None if all else app.projects.at(project_path)
-    found, following = rows_of(app.store, part, project=project, after=after)
+    found, following = rows_of(app.store, part, project=project, after=after, of=of)
     return {"rows": found, "next": following, "project": project.key if project else ""}
 
 

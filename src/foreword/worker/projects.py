@@ -12,7 +12,7 @@ from foreword import policy
 from foreword.capture.parse import project_at
 from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest, NotFound, StoreError
-from foreword.models import EMPTY, Event, Injection, KnownProject, Memory, Project, ProjectContents, Session
+from foreword.models import EMPTY, Change, Event, Injection, KnownProject, Memory, Project, ProjectContents, Session
 from foreword.policy import LISTS, Policy, chosen, listed
 from foreword.redact import redact
 from foreword.store.projects import counts_as, names
@@ -22,7 +22,7 @@ from foreword.worker.services import Services
 if TYPE_CHECKING:
     from foreword.worker.app import App
 
-T = TypeVar("T", HookCall, Injection, Session, Event, Memory)
+T = TypeVar("T", HookCall, Injection, Session, Event, Change, Memory)
 
 FRESH = 2.0  # seconds: a new remote or `git init` counts after this
 MOST_FOLDERS = 1000  # folders whose project is kept in memory

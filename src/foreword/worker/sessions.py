@@ -5,7 +5,7 @@ A step is a prompt, an answer, a command, an edit, an injection, or a memory tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foreword.errors import BadRequest, NotFound
@@ -16,7 +16,7 @@ from foreword.extract.merge import open_items
 from foreword.extract.session import is_test, session_uid
 from foreword.extract.text import cut
 from foreword.layout import window_budget
-from foreword.models import Event, Memory, Session, named, text, texts
+from foreword.models import Change, Event, Memory, Session, text, texts
 from foreword.recall.start import resume
 from foreword.store.projects import counts_as, names
 from foreword.worker import serialize
@@ -28,14 +28,13 @@ SESSIONS = 20  # to switch to
 NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
 PROMPT = 20_000  # characters that are sent of a prompt; recall reads no more of one
 FEW = 5  # of one sort, in a row of the timeline; the story has all
-MOST_MEMORIES, MOST_NO_CONTEXT = 1_000, 50  # of a session, that are read
+MOST_CHANGES, MOST_MEMORIES, MOST_NO_CONTEXT = 300, 1_000, 50  # of a session, that are read
 MOST_STEPS = 500  # of a longer session the last ones are shown
 EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
 TITLE, SUMMARY, FIX, TEXT, OUTPUT, COMMAND = 160, 600, 150, 1_200, 700, 300  # characters
 QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 # The order of steps at the same time: causes before what came of them.
 ORDER = {name: at for at, name in enumerate(("start", "prompt", "injected", "edit", "run", "failure", "kept"))}
-NO_STEP = ("summary", "change")  # kinds of memories that are told elsewhere
 
 Step = dict[str, Any]
 
@@ -170,9 +169,11 @@ def heads(app: App, sessions: Sequence[Session]) -> list[dict[str, Any]]:
 
 
 def _memories(app: App, session: Session) -> list[Memory]:
-    """Return what a session came to or saw."""
+    """Return what a session came to or saw, but for its changes of code."""
     return [
-        each for each in app.store.memories.of_session(session.id, limit=MOST_MEMORIES) if each.status != "discarded"
+        each
+        for each in app.store.memories.of_session(session.id, limit=MOST_MEMORIES)
+        if each.kind != "change" and each.status != "discarded"
     ]
 
 
@@ -190,8 +191,8 @@ def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: in
     lists: dict[str, list[Any]] = {
         # A function says more than the name of its test.
         "changed": [
-            _changed(each, session)
-            for each in sorted(of.get("change", ()), key=lambda each: (is_test("".join(each.files)), -each.confirmed))
+            {name: getattr(each, name) for name in ("file", "function", "what", "signature")}
+            for each in sorted(_changes(app, session, memories), key=lambda change: is_test(change.file))
         ],
         "failures": [_failure(each) for each in of.get("failure", ())],
         "decisions": [_named(each) for each in of.get("decision", ())],
@@ -209,11 +210,11 @@ def _came_of(app: App, session: Session, memories: Sequence[Memory], *, most: in
     }
 
 
-def _changed(memory: Memory, session: Session) -> dict[str, str]:
-    """Return a function that a session changed, and what it did to it."""
-    what = text(named(memory.detail, "what_in"), session.id) or text(memory.detail, "what")
-    names = {"file": "".join(memory.files), "function": "".join(memory.functions)}
-    return {**names, "what": what, "signature": text(memory.detail, "signature")}
+def _changes(app: App, session: Session, memories: Iterable[Memory]) -> list[Change]:
+    """Return the functions that a session changed in every project that it was in, newest first."""
+    projects = dict.fromkeys((session.project, *(each.project for each in memories)))
+    found = [app.store.sessions.changes(key, session=session.id, limit=MOST_CHANGES) for key in projects]
+    return sorted((each for some in found for each in some), key=lambda each: -each.at)[:MOST_CHANGES]
 
 
 def _named(memory: Memory) -> dict[str, Any]:
@@ -254,7 +255,7 @@ def story(app: App, id: str) -> dict[str, Any]:
         }
         for each in store.injections.list(session=session.id, limit=MOST_STEPS)
     ]
-    steps += [_kept(each, session) for each in memories if each.kind not in NO_STEP and each.id not in prompted]
+    steps += [_kept(each, session) for each in memories if each.kind != "summary" and each.id not in prompted]
     nothing = store.injections.list(session=session.id, limit=MOST_NO_CONTEXT, empty=True)
     steps.sort(key=lambda step: (step["at"], ORDER.get(step["what"], len(ORDER))))
     unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0

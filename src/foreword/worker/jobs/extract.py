@@ -162,6 +162,7 @@ class ExtractionJob:
             upto=opened.number,
             memories=[each for project, got in extracted for each in self._memories(store, project, session, got)],
             links=[link for _, got in extracted for link in got.links],
+            changes=[change for _, got in extracted for change in got.changes],
         )
         settle_choices(store, kept, at=self._services.now())
         for project, _ in extracted:

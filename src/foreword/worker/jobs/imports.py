@@ -18,7 +18,7 @@ from foreword.audit import merge_repeated
 from foreword.errors import BadRequest, ForewordError
 from foreword.extract.merge import merge
 from foreword.importers import ENVIRON, Batch, Source, find, refuse_where_off, safe
-from foreword.models import Link, Memory, Project, Session
+from foreword.models import Change, Link, Memory, Project, Session
 from foreword.policy import chosen, off
 from foreword.redact.files import denied
 from foreword.worker.jobs import Job, JobRunner, Leaving
@@ -28,7 +28,7 @@ from foreword.worker.services import Services
 
 log = logging.getLogger("foreword")
 
-Row = TypeVar("Row", Memory, Session)
+Row = TypeVar("Row", Memory, Change, Session)
 
 ROWS = 25  # memories in one commit: some 10 ms in which nobody else can write
 MOST_PROBLEMS = 50  # sentences kept of one source
@@ -150,6 +150,9 @@ class ImportJob:
         both = [_merged(memory, before.get(uid), gentle=batch.only_newer) for uid, memory in latest.items()]
         fresh = [memory for memory in both if memory is not None]
         run.known += len(memories) - len(fresh)
+        changes = [
+            row for each in batch.changes if not denied(each.file, deny) for row in self._own(each, project, wide=wide)
+        ]
         session = next(iter(self._own(batch.session, project, wide=wide)), None) if batch.session else None
         links = [safe(each) for each in batch.links]
         if not wide:
@@ -158,7 +161,7 @@ class ImportJob:
             self._runner.give_way()
             rows = fresh[start : start + ROWS]
             is_last = start + ROWS >= len(fresh)  # what points at others comes when they are there
-            more: dict[str, Any] = {"links": links, "session": session} if is_last else {}
+            more: dict[str, Any] = {"links": links, "changes": changes, "session": session} if is_last else {}
             kept = self._services.store.save(memories=rows, imported=True, **more)
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)

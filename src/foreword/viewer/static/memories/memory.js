@@ -27,7 +27,7 @@ const INCOMING = {
   "part-of": "has as a part",
 };
 const OUTGOING = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
-const HIDDEN = new Set(["revised", "seen_in", "what_in", "against", "from"]); // keys of `detail`
+const HIDDEN = new Set(["revised", "seen_in", "against", "from"]); // keys of `detail`
 
 export function drawMemory(data, actions) {
   const one = data.memory;
