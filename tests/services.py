@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foreword.config import load
-from foreword.models import Project
+from foreword.models import ModelCall, Project
 from foreword.paths import Home
 from foreword.store import Store
 from foreword.worker.projects import ProjectRegistry
@@ -54,6 +54,7 @@ class OneProject(ProjectRegistry):
         return self._project
 
 
-def model_calls(store: Store) -> list[int]:
-    """Return what each recorded call of a model costs, in tokens, oldest first."""
-    return [tokens for (tokens,) in store.database.query("SELECT tokens FROM model_calls ORDER BY number")]
+def model_calls(store: Store) -> tuple[ModelCall, ...]:
+    """Return the recorded calls of models, newest first."""
+    columns = "at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number"
+    return tuple(ModelCall(*row) for row in store.database.query(f"SELECT {columns} FROM model_calls ORDER BY 10 DESC"))

@@ -409,7 +409,24 @@ class UsageVerdict(NamedTuple):
     layer: str = ""  # in which the memory was shown; empty: in any
 
 
-# ---- what the store knows of projects
+# ---- what the store counts
+
+PENDING_CALL = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
+
+
+class ModelCall(NamedTuple):
+    """One call of a model, made or refused; its number is set by the store."""
+
+    at: float
+    provider: str
+    model: str
+    purpose: str
+    session: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    ms: float = 0.0
+    outcome: str = PENDING_CALL  # asked, ok, failed:why, refused:cap or paused
+    number: int = 0
 
 
 class KnownProject(NamedTuple):

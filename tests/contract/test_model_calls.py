@@ -15,6 +15,7 @@ from tests.tables import table
 from foreword.errors import ModelError, StoreError
 from foreword.llm import client
 from foreword.llm.client import DAY, Answer, NoAnswer, call
+from foreword.models import PENDING_CALL, ModelCall
 from foreword.recall.tokens import count
 
 PROMPT, SYSTEM = "walrus " * 50, "be brief"
@@ -40,34 +41,42 @@ class Fake:
 
 def ask(model, store, *, daily=1_000_000):
     limits = {"most_tokens": MOST, "seconds": 1, "daily": daily}
-    return call(model, PROMPT, system=SYSTEM, store=store, **limits)
+    return call(model, PROMPT, system=SYSTEM, store=store, purpose="refine", session="s", **limits)
 
 
-def test_a_call_is_changed_by_its_number(store):
-    numbers = [store.stats.record_model_call(3 * n, at=float(n)) for n in range(5)]
-    assert numbers == [1, 2, 3, 4, 5]
+def outcomes(store):
+    return [(each.outcome, each.tokens_in, each.tokens_out) for each in model_calls(store)][::-1]
+
+
+def test_calls_are_listed_newest_first_and_changed_by_their_number(store):
+    kept = [
+        store.stats.record_model_call(ModelCall(float(n), "p", "m", "refine", f"s{n}", n, 2 * n, 1.5, "ok"))
+        for n in range(5)
+    ]
+    assert [each.number for each in kept] == [1, 2, 3, 4, 5]
+    assert model_calls(store)[:3] == tuple(kept[:1:-1])
     assert store.stats.model_tokens(3.0) == 3 * (3 + 4)
-    assert store.stats.record_model_call(2, at=4.0, number=numbers[4]) == numbers[4]
-    assert model_calls(store) == [0, 3, 6, 9, 2]
+    store.stats.record_model_call(kept[4]._replace(tokens_in=1, tokens_out=2, outcome="failed:late"))
+    assert outcomes(store)[-1] == ("failed:late", 1, 2)
 
 
 @table(
-    ("model", "cost"),
+    ("model", "row"),
     [
-        (Fake(), 15),
-        (Fake(used=(None, None)), ROOM),
-        (Fake(failure=NoAnswer("no", why="late", used=(None, None))), ROOM),
-        (Fake(failure=NoAnswer("no", why="not-json", used=(7, 9))), 16),
-        (Fake(failure=NoAnswer("no", why="http-429", used=(0, 0))), 0),
-        (Fake(failure=ZeroDivisionError()), ROOM),
+        (Fake(), ("ok", 10, 5)),
+        (Fake(used=(None, None)), ("ok", EXPECTED, MOST)),
+        (Fake(failure=NoAnswer("no", why="late", used=(None, None))), ("failed:late", EXPECTED, MOST)),
+        (Fake(failure=NoAnswer("no", why="not-json", used=(7, 9))), ("failed:not-json", 7, 9)),
+        (Fake(failure=NoAnswer("no", why="http-429", used=(0, 0))), ("failed:http-429", 0, 0)),
+        (Fake(failure=ZeroDivisionError()), (PENDING_CALL, EXPECTED, MOST)),
     ],
 )
-def test_a_call_counts_its_own_figures_or_the_estimate(store, model, cost):
+def test_a_call_counts_its_own_figures_or_the_estimate(store, model, row):
     try:
         ask(model, store)
     except (NoAnswer, ZeroDivisionError):
         assert model.failure
-    assert model_calls(store) == [cost]
+    assert outcomes(store) == [row]
 
 
 def test_no_call_is_made_that_the_day_has_no_room_for(store, monkeypatch):
@@ -75,7 +84,7 @@ def test_no_call_is_made_that_the_day_has_no_room_for(store, monkeypatch):
     with pytest.raises(ModelError, match="24 hours") as refused:
         ask(model, store, daily=ROOM - 1)
     assert "model_daily_tokens" in refused.value.hint
-    assert (model.calls, model_calls(store)) == (0, [])
+    assert (model.calls, outcomes(store)) == (0, [("refused:cap", 0, 0)])
     ask(model, store, daily=ROOM)
     with pytest.raises(ModelError, match="24 hours"):
         ask(model, store, daily=ROOM)
@@ -111,7 +120,7 @@ class Hangs:
 
 folder = Path(sys.argv[1])
 store = Store(folder / "memory.db", backups=folder / "backups")
-call(Hangs(), "walrus", system="", most_tokens=77, seconds=1, store=store, daily=10**6)
+call(Hangs(), "walrus", system="", most_tokens=77, seconds=1, store=store, daily=10**6, purpose="refine")
 """
 
 
@@ -121,4 +130,6 @@ def test_a_call_in_a_killed_worker_counts(make_store, tmp_path):
         assert worker.stdout.readline() == "called\n"
         os.kill(worker.pid, signal.SIGKILL)
     store = make_store(tmp_path)
+    ((outcome, _, tokens_out),) = outcomes(store)
+    assert (outcome, tokens_out) == (PENDING_CALL, 77)
     assert store.stats.model_tokens(0.0) > 77

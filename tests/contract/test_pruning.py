@@ -32,7 +32,7 @@ def name(day: int) -> str:
 def live(store, day: int, *, label: int | None = None, project: str = "here") -> None:
     """One day: it begins, something happens, and the session is distilled and over."""
     label = day if label is None else label
-    store.maintenance.start_day(name(label))
+    store.stats.start_day(name(label))
     now, session = at(label), f"s{day}"
     payload = {"prompt": NOISE}
     events = [
@@ -157,7 +157,7 @@ def test_what_is_protected_stays(month, limits):
     waiting = Event("k", "codex", "Prompt", "prompt", "waiting", "here", "/here", at(0), {"prompt": "not distilled"})
     month.events.append([waiting])
     for day in range(30, 60):
-        month.maintenance.start_day(name(day))
+        month.stats.start_day(name(day))
         month.events.append([waiting._replace(key=f"k{day}", session="later", at=at(day))])
     now = at(60)
     pruned(month, now=now, days=limits[0], most=limits[1])

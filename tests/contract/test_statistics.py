@@ -102,5 +102,5 @@ def test_clocks_that_jumped_do_not_matter(store, now):
 def test_days_are_noted_in_the_order_in_which_they_came(store):
     today = datetime.fromtimestamp(NOW).date()
     for day in (0, 0, 1, 1, 3, -2, 3):
-        store.maintenance.start_day((today + timedelta(days=day)).isoformat())
-    assert store.maintenance.days() == [(today + timedelta(days=n)).isoformat() for n in (0, 1, -2, 3)]
+        store.stats.start_day((today + timedelta(days=day)).isoformat())
+    assert store.stats.days() == tuple((today + timedelta(days=n)).isoformat() for n in (0, 1, -2, 3))

@@ -30,7 +30,7 @@ def filled(home: Home) -> Home:
     """A month of sessions, each distilled."""
     store = Store(home.database, backups=home.backups)
     for back in range(OLD, 0, -1):
-        store.maintenance.start_day(day(back))
+        store.stats.start_day(day(back))
         at, session = time.time() - back * DAY, f"s{back}"
         store.events.append(
             [Event(f"k{back}-{n}", "codex", "P", "prompt", session, "p", "/p", at, {"prompt": TEXT}) for n in range(9)]
@@ -38,7 +38,7 @@ def filled(home: Home) -> Home:
         known = store.sessions.get(session)
         made = Memory("observation", f"of {back}", project="p", created=at, confirmed=at, session=session)
         store.save(known, upto=known.newest, memories=[made])
-    store.maintenance.start_day(day(0))
+    store.stats.start_day(day(0))
     store.close()
     change(home, "events_keep_days", "20")
     return home

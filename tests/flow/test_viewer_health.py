@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from foreword.config import change
-from foreword.models import Injection, Item, Memory
+from foreword.models import Injection, Item, Memory, ModelCall
 from foreword.paths import Home
 from foreword.problems import Problem, note
 from foreword.projects import resolve
@@ -51,6 +51,8 @@ def fill(home: Home, *, project: str = "dir:/shop") -> None:
     (kept,) = store.memories.put([Memory("decision", "Prices are cents", project=project, created=NOW, confirmed=NOW)])
     item = Item(kept.id, "index", 0.5, 20, {})
     store.injections.record(Injection("inj-1", "prompt", "s", project, "codex", NOW, 40, 500, 3.0, {}, {}, (item,)))
+    for outcome, number in (("ok", 2), ("refused:cap", 1)):
+        store.stats.record_model_call(ModelCall(NOW - number, "openai", "m-1", "refine", "s", 30, 10, 120.0, outcome))
     store.close()
 
 

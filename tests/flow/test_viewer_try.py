@@ -91,7 +91,7 @@ def test_nothing_of_a_trial_is_kept_counted_or_found_on_the_disk(page, home, key
         page.post("/api/preview", {"prompt": f"{PROMPT} {marker}", "project": key, "trigger": trigger})
     lifecycle.stop(home)  # what it counted is written now
     after = everything(home)
-    its_own = dict.fromkeys(("checkpoints", "projects"), ())  # what a worker notes by itself, every second
+    its_own = dict.fromkeys(("tallies", "checkpoints", "projects"), ())  # what a worker notes by itself, every second
     assert {**after, **its_own} == {**before, **its_own}
     for path in (each for each in home.root.rglob("*") if each.is_file()):
         assert b"quokka" not in path.read_bytes(), path

@@ -94,7 +94,9 @@ def test_a_summary_is_refined_and_kept(choose, server, store):
     (got,) = refined(store)
     assert (got.session, got.title, got.trust, got.source) == ("s", FULL["title"], "tool", "model:m")
     assert got.detail["without_model"]["title"] == DRAFT
-    assert (len(model_calls(store)), len(server.requests)) == (1, 1)
+    (entry,) = model_calls(store)
+    assert (entry.session, entry.purpose, entry.outcome) == ("s", "refine", "ok")
+    assert (entry.tokens_out, len(server.requests)) == (50, 1)
     assert "one writer in SQLite" in sent_texts(server)
 
 
@@ -103,7 +105,7 @@ def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
     submit(refining, "s")
     assert refining.status()["waiting"] == 0
     leave(refining)
-    assert (server.requests, model_calls(store)) == ([], [])
+    assert (server.requests, model_calls(store)) == ([], ())
 
 
 @table("wrong", [status(500), status(400), says(b"garbage"), data("no")])
@@ -116,6 +118,7 @@ def test_whatever_fails_the_summary_stays_and_is_reported_once(choose, server, s
     assert refined(services.store) == []
     assert len(services.reports) == 1
     assert "without a model" in services.problems[0]
+    assert {each.outcome.partition(":")[0] for each in model_calls(services.store)} == {"failed"}
 
 
 def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, store, services):
@@ -124,7 +127,7 @@ def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, 
     finish(refining)
     assert refined(store) == []
     assert (server.requests, len(services.reports)) == ([], 1)
-    assert model_calls(store) == []
+    assert {each.outcome for each in model_calls(store)} == {"refused:cap"}
     assert "model_daily_tokens" in services.problems[0]
 
 
@@ -157,7 +160,7 @@ def test_closing_does_not_wait_for_a_model(choose, server, store, services):
     leave(refining)
     submit(refining, "late")
     assert (refined(store), services.reports) == ([], [])
-    assert model_calls(store)[0] > 0  # it may have been worked on
+    assert model_calls(store)[0].tokens_in > 0  # it may have been worked on
 
 
 def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, services):
@@ -178,7 +181,8 @@ def test_a_try_tells_what_it_took_and_counts(choose, server, store):
     refining = choose()
     got = refining.attempt()
     assert (got["ok"], got["tokens_in"], got["tokens_out"], got["model"]) == (True, 31, 9, "m")
-    assert model_calls(store) == [40]
+    (entry,) = model_calls(store)
+    assert (entry.purpose, entry.tokens_in) == ("try", 31)
     assert refining.status()["spent_tokens"] == 40
     server.answer = status(401)
     assert "401" in refining.attempt()["error"]

@@ -22,7 +22,7 @@ import pytest
 
 from foreword.audit import MemoryChange
 from foreword.capture.payload import HookCall
-from foreword.models import Change, Event, Injection, Item, Link, Memory, Project, Session
+from foreword.models import Change, Event, Injection, Item, Link, Memory, ModelCall, Project, Session
 from foreword.paths import Home
 from foreword.problems import Problem, note
 from foreword.store import Store
@@ -184,6 +184,9 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
     store.events.append(happened(number, texts, project=project, now=now))
     # All of it is told already: extraction this much would keep the worker busy through all tests, and beyond.
     store.save(Session(f"told {number}", "claude-code", project, "/", now - 400, now, now), upto=10**9)
+    store.stats.record_model_call(
+        ModelCall(now, joined, joined, purpose=joined, session=id, outcome=f"failed:{joined}")
+    )
     return all_of_it.id
 
 

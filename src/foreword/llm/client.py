@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from foreword import __version__
 from foreword.config import Settings
 from foreword.errors import ModelError
+from foreword.models import ModelCall
 from foreword.paths import expand
 from foreword.recall.tokens import count, family_of
 from foreword.store import Store
@@ -165,7 +166,16 @@ def choose_model(settings: Settings, environ: Mapping[str, str]) -> Model:
 
 
 def call(
-    model: Model, prompt: str, *, system: str, most_tokens: int, seconds: float, store: Store, daily: int
+    model: Model,
+    prompt: str,
+    *,
+    system: str,
+    most_tokens: int,
+    seconds: float,
+    store: Store,
+    daily: int,
+    purpose: str,
+    session: str = "",
 ) -> Answer:
     """Ask the model where the cap of *daily* tokens has room for it, and record what it cost.
 
@@ -173,22 +183,25 @@ def call(
     not say what it was, that expectation stays.
     """
     now = time.time()
+    entry = ModelCall(at=now, provider=model.provider, model=model.name, purpose=purpose, session=session)
     expected = count(f"{system}\n{prompt}", family=family_of(model.name))
     if store.stats.model_tokens(now - DAY) + expected + most_tokens > daily:
+        store.stats.record_model_call(entry._replace(outcome="refused:cap"))
         message = f"the limit of {daily:,} tokens in 24 hours is used up, or this request could exceed it"
         raise ModelError(message, hint="wait, or raise `model_daily_tokens`")
-    number = store.stats.record_model_call(expected + most_tokens, at=now)
+    entry = store.stats.record_model_call(entry._replace(tokens_in=expected, tokens_out=most_tokens))
 
-    def settle(tokens_in: int | None, tokens_out: int | None) -> None:
-        tokens = (expected if tokens_in is None else tokens_in) + (most_tokens if tokens_out is None else tokens_out)
-        store.stats.record_model_call(tokens, at=now, number=number)
+    def settle(tokens_in: int | None, tokens_out: int | None, outcome: str) -> None:
+        tokens = (expected if tokens_in is None else tokens_in, most_tokens if tokens_out is None else tokens_out)
+        ms = (time.time() - now) * 1000
+        store.stats.record_model_call(entry._replace(ms=ms, outcome=outcome, tokens_in=tokens[0], tokens_out=tokens[1]))
 
     try:
         answer = model.complete(prompt, system=system, most_tokens=most_tokens, seconds=seconds)
     except NoAnswer as exc:
-        settle(*exc.used)
+        settle(*exc.used, f"failed:{exc.why}")
         raise
-    settle(answer.tokens_in, answer.tokens_out)
+    settle(answer.tokens_in, answer.tokens_out, "ok")
     return answer
 
 

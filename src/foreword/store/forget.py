@@ -341,10 +341,12 @@ def _conditions(target: Target) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "injections": (here, both),
         "events": (here, both),
         "changes": (here, both),
+        "model_calls": (f"session IN {LIST}", (sessions,)),
         "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
         "memories": (f"id IN {LIST}", (ids,)),
         "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),
         "projects": (f"key IN {LIST}", (projects,)),
+        "tallies": (f"project IN {LIST}", (projects,)),
         "checkpoints": (naming, (_list([*target.sessions, *target.projects]),)),
     }
 

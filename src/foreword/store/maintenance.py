@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -16,7 +15,6 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from foreword.encoding import dumps, loads
 from foreword.errors import StoreError
 from foreword.store.memories import NAMED, NO_SESSION, WORDS, split_of
 from foreword.store.migrations import execute_all, schema_sql
@@ -26,7 +24,6 @@ Execute = Callable[..., Any]
 Statement = tuple[str, Sequence[Any]]
 CleanCell = Callable[[str, str, str, Mapping[str, Any]], str]  # (table, column, text, row) -> what stays of the text
 
-DAYS = "days"  # the checkpoint that names the days on which a worker ran
 # The clock is trusted after so many days in a row on which a worker ran, each soon after the one before.
 STEADY_DAYS = 7
 LONGEST_GAP = 14  # days; more than a usual holiday is taken for a clock that jumped
@@ -170,17 +167,6 @@ class Maintenance(Repository):
                 WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
             )
 
-    # -- days ---------------------------------------------------------------------------------------------------
-    def days(self) -> list[str]:
-        """Return the local days on which a worker ran, such as 2026-11-16, in the order in which they came."""
-        return list(loads(self._store.checkpoint(DAYS) or "[]"))
-
-    def start_day(self, day: str) -> None:
-        """Note that a local day began: pruning trusts the clock by the days that it has seen."""
-        days = self.days()
-        if days[-1:] != [day]:
-            self._store.set_checkpoint(DAYS, dumps([*(each for each in days if each != day), day]), at=time.time())
-
     # -- age and size -------------------------------------------------------------------------------------------
     def prune(
         self, keep_days: Mapping[str, int], *, most_bytes: int, now: float, dry_run: bool = False
@@ -212,7 +198,7 @@ class Maintenance(Repository):
 
     def _old(self, each: Prunable, keep_days: Mapping[str, int], *, now: float) -> tuple[str, dict[str, float]]:
         """Return the condition for rows that are too old, and its parameters."""
-        since, days = trusted_since(self.days(), now=now), keep_days.get(each.setting, 0)
+        since, days = trusted_since(self._store.stats.days(), now=now), keep_days.get(each.setting, 0)
         if not days or since is None:
             return "false", {}
         where = f"{each.may} AND {each.by_age} AND {each.at} < :before AND {each.at} >= :since"

@@ -30,17 +30,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         11,
         """DROP INDEX IF EXISTS memories_proposed;
-        UPDATE memories SET status = 'discarded' WHERE status = 'proposed';
-        INSERT INTO checkpoints SELECT 'days', json_group_array(day), 0 FROM
-          (SELECT day FROM tallies WHERE project = '' AND what = 'day' ORDER BY number) HAVING count(*) > 0;
-        DROP TABLE tallies;
-        ALTER TABLE model_calls RENAME TO whole_calls;
-        DROP INDEX model_calls_at;
-        CREATE TABLE model_calls (number INTEGER PRIMARY KEY, at REAL NOT NULL, tokens INTEGER NOT NULL);
-        INSERT INTO model_calls SELECT number, at, tokens_in + tokens_out FROM whole_calls;
-        DROP TABLE whole_calls;
-        CREATE INDEX model_calls_at ON model_calls (at);""",
-        may_change=("memories", "tallies", "checkpoints", "model_calls"),
+        UPDATE memories SET status = 'discarded' WHERE status = 'proposed';""",
+        may_change=("memories",),
     ),
 )
 

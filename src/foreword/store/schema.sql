@@ -255,7 +255,16 @@ CREATE TABLE IF NOT EXISTS projects (
   last     REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- How far something has come that may be interrupted: an import, a forget; and the days on which a worker ran.
+-- What is only counted, by day: recalls, sizes.
+CREATE TABLE IF NOT EXISTS tallies (
+  day     TEXT NOT NULL,
+  project TEXT NOT NULL,
+  what    TEXT NOT NULL,
+  number  REAL NOT NULL,
+  PRIMARY KEY (day, project, what)
+) WITHOUT ROWID;
+
+-- How far something has come that may be interrupted: an import, a backfill, a forget.
 CREATE TABLE IF NOT EXISTS checkpoints (
   name TEXT PRIMARY KEY,
   text TEXT NOT NULL,
@@ -264,8 +273,15 @@ CREATE TABLE IF NOT EXISTS checkpoints (
 
 -- What each request to a model cost.
 CREATE TABLE IF NOT EXISTS model_calls (
-  number INTEGER PRIMARY KEY,
-  at     REAL NOT NULL,
-  tokens INTEGER NOT NULL              -- read and written; until the call ends what it may cost at most
+  number     INTEGER PRIMARY KEY,
+  at         REAL NOT NULL,
+  provider   TEXT NOT NULL,
+  model      TEXT NOT NULL,
+  purpose    TEXT NOT NULL,
+  session    TEXT NOT NULL DEFAULT '',
+  tokens_in  INTEGER NOT NULL,
+  tokens_out INTEGER NOT NULL,
+  ms         REAL NOT NULL,
+  outcome    TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS model_calls_at ON model_calls (at);

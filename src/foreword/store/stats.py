@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from foreword.models import KINDS, TRIGGERS
+from foreword.models import KINDS, TRIGGERS, ModelCall
 from foreword.store.sql import Repository, transaction
 
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
 LATELY = 20  # sessions of an agent whose injections are read: a walk through all of them takes seconds at a million
+_CALL = "at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number"
+_DAYS = "FROM tallies WHERE project = '' AND what = 'day'"  # their numbers tell the order in which they came
 
 
 class Size(NamedTuple):
@@ -40,14 +42,28 @@ class Stats(Repository):
 
     # -- models -------------------------------------------------------------------------------------------------
     @transaction
-    def record_model_call(self, tokens: int, *, at: float, number: int = 0) -> int:
-        """Record what a call of a model costs, new or changed (by number), and return its number."""
-        self._db.execute("INSERT OR REPLACE INTO model_calls VALUES (nullif(?, 0), ?, ?)", (number, at, tokens))
-        return number or self._db.connection.last_insert_rowid()
+    def record_model_call(self, call: ModelCall) -> ModelCall:
+        """Store a call of a model, new or changed (by number), and return it with its number."""
+        sql = f"INSERT OR REPLACE INTO model_calls ({_CALL}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"
+        self._db.execute(sql, call)
+        return call if call.number else call._replace(number=self._db.connection.last_insert_rowid())
 
     def model_tokens(self, since: float) -> int:
         """Return the tokens that models read and wrote from then on."""
-        return int(self._all("SELECT ifnull(sum(tokens), 0) FROM model_calls WHERE at >= ?", (since,))[0][0])
+        rows = self._all("SELECT ifnull(sum(tokens_in + tokens_out), 0) FROM model_calls WHERE at >= ?", (since,))
+        return int(rows[0][0])
+
+    # -- days ---------------------------------------------------------------------------------------------------
+    def days(self) -> tuple[str, ...]:
+        """Return the local days on which a worker ran, such as 2026-11-16, in the order in which they came."""
+        return tuple(day for (day,) in self._all(f"SELECT day {_DAYS} ORDER BY number"))
+
+    @transaction
+    def start_day(self, day: str) -> None:
+        """Note that a local day began: pruning trusts the clock by the days that it has seen."""
+        if self.days()[-1:] != (day,):
+            sql = f"INSERT OR REPLACE INTO tallies SELECT ?, '', 'day', ifnull(max(number), 0) + 1 {_DAYS}"
+            self._db.execute(sql, (day,))
 
     # -- agents -------------------------------------------------------------------------------------------------
     def agents(self) -> dict[str, dict[str, Any]]:

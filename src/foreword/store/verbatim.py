@@ -20,6 +20,7 @@ CUT: Mapping[str, tuple[str, ...]] = {
     "injections": ("terms", "files", "skipped", "layers"),
     "log": ("why", "patch"),
     "checkpoints": ("text",),
+    "model_calls": ("outcome", "purpose"),
 }
 # UTF-8 bytes from which on a sentence is looked for everywhere: four or five words (eight Chinese characters), which
 # two people hardly write alike by chance. "done", "fix tests" and "run the tests again" are shorter.

@@ -79,7 +79,7 @@ class App(Services):
             self.report("store", problem)
         today = datetime.fromtimestamp(self.now()).date().isoformat()
         if today != self._day:
-            self.store.maintenance.start_day(today)
+            self.store.stats.start_day(today)
             self._day = today
         self.runner.tick()
 

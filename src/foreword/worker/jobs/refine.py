@@ -72,7 +72,7 @@ class RefineJob:
             if not self.on:
                 raise ModelError("no model is configured", hint="docs/model.md explains how to turn one on")  # noqa: TRY301
             model = self._model()
-            answer = self._call(model, TRIAL, system=TRIAL_SYSTEM, most_tokens=200)
+            answer = self._call(model, TRIAL, system=TRIAL_SYSTEM, most_tokens=200, purpose="try")
         except ModelError as exc:
             return {"ok": False, "error": str(exc), "hint": exc.hint}
         took = round((self._services.now() - began) * 1000, 1)
@@ -89,18 +89,19 @@ class RefineJob:
         while self._waiting and not self._runner.closing:
             try:
                 dropped, session = self._dropped, next(iter(self._waiting))
-                self._refine(*self._waiting.pop(session), dropped=dropped)
+                self._refine(session, *self._waiting.pop(session), dropped=dropped)
             except (KeyError, StopIteration, RuntimeError):  # dropped, or another one came, in this moment
                 continue
             except Exception:
                 log.exception("the refined summary of a session was not kept")
 
-    def _refine(self, memories: Sequence[Memory], excerpts: Sequence[str], *, dropped: int) -> None:
+    def _refine(self, session: str, memories: Sequence[Memory], excerpts: Sequence[str], *, dropped: int) -> None:
         """Store the summary of a session in the model's words; it stays as it is where anything goes wrong."""
         from foreword.llm.refine import MOST_OUT, SYSTEM, apply, draft_of, refine
 
         def complete(prompt: str) -> dict[str, Any]:
-            return self._call(model, prompt, system=SYSTEM, most_tokens=MOST_OUT).data
+            about = {"system": SYSTEM, "most_tokens": MOST_OUT, "purpose": "refine", "session": session}
+            return self._call(model, prompt, **about).data
 
         store = self._services.store
         inputs = {"excerpts": excerpts, "trusts": (*(each.trust for each in memories), "agent")}
