@@ -377,6 +377,7 @@ def _salvage(db: apsw.Connection, new: Path, copy: apsw.Connection | None = None
             if table in lost and copy and table != "checkpoints":
                 with target, suppress(apsw.Error):
                     lost[table] = _fill(target, into, copy, f"SELECT {', '.join(both)} FROM {table}", lost[table])
+        target.execute("UPDATE memories SET status = 'discarded' WHERE status = 'proposed'")  # of schema 10 and before
         return check(target, new), {table: len(rows) for table, rows in lost.items() if rows}
 
 

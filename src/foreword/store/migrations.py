@@ -13,7 +13,7 @@ import apsw
 from foreword.errors import NewerStore, StoreError
 from foreword.store.sql import SCHEMA
 
-OLDEST = 10  # the first version whose databases are taken over; nothing was released before
+OLDEST = 8  # the first version whose databases are taken over; nothing was released before
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,44 @@ class Migration:
 # One for each version after OLDEST, in order; the last leads to SCHEMA. A step that was released is never edited.
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
+        9,
+        """ALTER TABLE injections RENAME COLUMN moment TO trigger;
+        DROP INDEX IF EXISTS silences_session;
+        DROP INDEX IF EXISTS silences_recent;
+        ALTER TABLE silences RENAME TO no_context;
+        ALTER TABLE no_context RENAME COLUMN moment TO trigger;
+        CREATE INDEX no_context_session ON no_context (session, at);
+        CREATE INDEX no_context_recent ON no_context (project, at DESC);
+        DROP TABLE IF EXISTS moved;""",
+        may_change=("injections", "silences", "moved"),
+    ),
+    Migration(
+        10,
+        """ALTER TABLE sessions RENAME COLUMN distilled TO extracted;
+        ALTER TABLE marks RENAME TO checkpoints;
+        ALTER TABLE ledger RENAME TO model_calls;
+        DROP INDEX ledger_at;
+        CREATE INDEX model_calls_at ON model_calls (at);
+        ALTER TABLE injections ADD COLUMN why TEXT NOT NULL DEFAULT '';
+        ALTER TABLE injections ADD COLUMN nearest TEXT NOT NULL DEFAULT '';
+        ALTER TABLE injections ADD COLUMN score REAL NOT NULL DEFAULT 0;
+        ALTER TABLE injections ADD COLUMN needed REAL NOT NULL DEFAULT 0;
+        ALTER TABLE injections ADD COLUMN spent INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE injections ADD COLUMN allowed INTEGER NOT NULL DEFAULT 0;
+        INSERT OR REPLACE INTO injections (id, trigger, source, session, project, host, at, why, budget, build_ms,
+          nearest, score, needed, spent, allowed, away, tokens, layers, skipped)
+        SELECT id, trigger, source, session, project, host, at, iif(why = 'unclear', 'nothing', why), budget, build_ms,
+          nearest, score, needed, spent, allowed, away, 0, '{}', '{}' FROM no_context;
+        DROP TABLE no_context;""",
+        may_change=("sessions", "marks", "ledger", "injections", "no_context"),
+    ),
+    Migration(
         11,
         """DROP INDEX IF EXISTS memories_proposed;
-        UPDATE memories SET status = 'discarded' WHERE status = 'proposed';""",
-        may_change=("memories",),
+        UPDATE memories SET status = 'discarded' WHERE status = 'proposed';
+        UPDATE log SET patch = replace(patch, '"status":["proposed",', '"status":["discarded",')
+        WHERE patch LIKE '%"status":["proposed",%';""",
+        may_change=("memories", "log"),
     ),
 )
 
