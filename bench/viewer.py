@@ -85,8 +85,7 @@ def grown(path: Path, size: int, seed: int) -> None:
     store = bulk(
         path, ((scope, dressed(words, tags, scope, part, count)) for scope, part, count in (*parts, *everywhere))
     )
-    for at in range(len(parts)):
-        store.projects.see(Project(key_of(at), f"bench-{at:02}", ""), at=time.time())
+    store.projects.see([Project(key_of(at), f"bench-{at:02}", "") for at in range(len(parts))], at=time.time())
     lived(store, path, random.Random(seed))
     store.close()
 

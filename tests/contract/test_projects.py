@@ -124,9 +124,8 @@ def test_a_merge_is_logged_and_cannot_be_taken_back(store):
 
 def test_a_project_is_known_by_its_first_name_and_by_every_folder_it_was_seen_in(store):
     for root in ("/a", "/b", "/a"):
-        store.projects.see(Project(NEW, "new", root), at=5.0)
-    store.projects.see(Project(NEW, "other", ""), at=4.0)
-    store.database.flush()
+        store.projects.see([Project(NEW, "new", root)], at=5.0)
+    store.projects.see([Project(NEW, "other", "")], at=4.0)
     known = store.projects.all()[NEW]
     assert (known.name, known.root, known.roots, known.first, known.last) == ("new", "/a", ("/a", "/b"), 5.0, 5.0)
 

@@ -111,7 +111,7 @@ def test_switched_projects_and_what_is_off_are_told(ask: Ask, home: Home, projec
     change(home, "silent_projects", json.dumps([project]))
     change(home, "capture", "off")
     store = Store(home.database, backups=home.backups)
-    store.projects.see(resolve(project), at=NOW)
+    store.projects.see([resolve(project)], at=NOW)
     store.close()
     answer = ask()
     assert any(each["says"].startswith("shop is silent (silent_projects)") for each in answer["findings"])

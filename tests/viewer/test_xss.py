@@ -129,8 +129,7 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
     about: dict[str, Any] = {"project": project, "scope": f"project:{project}", "created": now, "session": id}
     # One payload names the project whose memories are listed, all of them one that is only there to be chosen.
     named = [Project(project, name=texts[0], root=f"/{texts[0]}"), Project(f"dir:/{joined}", name=joined, root="/")]
-    for each in named:
-        store.projects.see(each, at=now)
+    store.projects.see(named, at=now)
     full = Memory(
         "decision",
         texts[0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,20 @@ class Projects(Repository):
         sessions = {project: (many, last) for project, many, last in rows}
         return {key: ProjectContents(kinds.get(key, {}), *sessions.get(key, (0, 0.0))) for key in {*kinds, *sessions}}
 
-    def see(self, project: Project, *, at: float) -> None:
-        """Note, a moment later, where a project was seen, and under which name the first time."""
-        self._db.write_later(self._see, project, at)
+    @transaction
+    def see(self, projects: Sequence[Project], *, at: float) -> None:
+        """Note where projects were seen, and under which name the first time."""
+        known = self._read()
+        for project in projects:
+            before = known.get(project.key, KnownProject(project.key))
+            roots = tuple(dict.fromkeys(filter(None, (project.root, *before.roots))))[:MOST_ROOTS]
+            known[project.key] = before._replace(roots=roots)  # another folder of it may follow
+            self._db.execute(
+                """INSERT INTO projects (key, name, root, roots, first, last) VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT (key) DO UPDATE SET root = excluded.root, roots = excluded.roots,
+                name = CASE WHEN name = '' THEN excluded.name ELSE name END, last = max(last, excluded.last)""",
+                (project.key, project.name, project.root or before.root, dumps(roots), at, at),
+            )
 
     @transaction
     def merge(self, key: str, *, into: str, who: str, at: float) -> AuditEntry:
@@ -72,16 +83,6 @@ class Projects(Repository):
         return {row[0]: KnownProject(*row) for row in values}
 
     # -- inside a change ----------------------------------------------------------------------------------------
-    def _see(self, project: Project, at: float) -> None:
-        before = self._read().get(project.key, KnownProject(project.key))
-        roots = tuple(dict.fromkeys(filter(None, (project.root, *before.roots))))[:MOST_ROOTS]
-        self._db.execute(
-            """INSERT INTO projects (key, name, root, roots, first, last) VALUES (?, ?, ?, ?, ?, ?)
-            ON CONFLICT (key) DO UPDATE SET root = excluded.root, roots = excluded.roots,
-            name = CASE WHEN name = '' THEN excluded.name ELSE name END, last = max(last, excluded.last)""",
-            (project.key, project.name, project.root or before.root, dumps(roots), at, at),
-        )
-
     def _move(self, key: str, into: str) -> dict[str, int]:
         """Give every row of a project to another; return their number by table.
 

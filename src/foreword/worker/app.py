@@ -73,6 +73,7 @@ class App(Services):
         try:
             self.capture.drain()
             spool.reserve(str(self.home.spool))
+            self.projects.store_seen()
         except (ForewordError, OSError) as exc:
             self.report("spool", f"spooled hook calls cannot be stored yet: {exc}")
         for problem in self.store_problems():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -39,6 +40,8 @@ class ProjectRegistry:
         self._by_folder: dict[str, tuple[float, Project]] = {}  # before aliases
         self._raw: dict[str, str] = {}  # root -> its key before aliases
         self._seen: dict[tuple[str, str], float] = {}  # key and root -> when that was stored
+        self._unstored: dict[tuple[str, str], Project] = {}
+        self._storing = threading.Lock()  # whoever finds nothing to store may read what another has just stored
 
     # -- lookups ------------------------------------------------------------------------------------------------
     def at(self, folder: str) -> Project:
@@ -109,7 +112,7 @@ class ProjectRegistry:
 
     # -- what was seen ------------------------------------------------------------------------------------------
     def saw(self, project: Project | None) -> None:
-        """Store, a moment later, that something happened in a project."""
+        """Remember that something happened in a project; nobody waits until it is stored."""
         if project is None or not project.key:
             return
         has_name = bool(project.name)  # without one it is any folder in it
@@ -119,12 +122,18 @@ class ProjectRegistry:
             return
         if len(self._seen) > MOST_FOLDERS:
             self._seen.clear()
+        self._seen[key, root] = now
         if has_name or key not in self.known():
-            kept = root if redact(root) == root else ""  # a folder's name may look like a secret
-            with suppress(StoreError):  # it is seen again
-                seen = Project(key=key, name=project.name if key == project.key else "", root=kept)
-                self._services.store.projects.see(seen, at=now)
-                self._seen[key, root] = now
+            root = root if redact(root) == root else ""  # a folder's name may look like a secret
+            self._unstored[key, root] = Project(key=key, name=project.name if key == project.key else "", root=root)
+
+    def store_seen(self) -> None:
+        """Store which projects were seen; where that fails, they wait for the next time."""
+        with self._storing:
+            if seen := dict(self._unstored):
+                self._services.store.projects.see(list(seen.values()), at=self._services.now())
+                for place in seen:
+                    self._unstored.pop(place, None)
 
 
 # ---- handlers
@@ -179,6 +188,7 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         raise BadRequest("name another project", hint=f"give its folder or its key; {LIST_HINT}")
     registry = app.projects
     project = registry.seen_at(serialize.text(body, "project_path"))
+    registry.store_seen()
     other = registry.raw_key(registry.at(name)) if name.startswith("/") else _key(name, *_known(app))
     counted = registry.named(other).key
     if project.key in (other, counted):
@@ -198,7 +208,8 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(app: App) -> tuple[Mapping[str, KnownProject], Mapping[str, ProjectContents]]:
-    app.store.database.flush()  # what was seen a moment ago
+    with suppress(StoreError):  # a store that is locked can be read
+        app.projects.store_seen()
     return app.projects.known(), app.store.projects.contents()
 
 
