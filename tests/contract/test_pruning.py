@@ -10,6 +10,7 @@ import pytest
 from tests.tables import table
 
 from foreword.audit import MemoryChange
+from foreword.errors import DamagedIndex
 from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store.maintenance import PRUNABLE
 
@@ -141,6 +142,13 @@ def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
     assert month.audit.undo([old], who="user", at=at(29)).refused
     new = next(entry for entry in month.audit.list(limit=1000) if entry.what == "revise")
     assert month.audit.undo([new], who="user", at=at(29)).entries
+
+
+def test_a_damaged_words_index_stops_the_deletion_and_not_the_preview(month):
+    month.database.trouble["index"] = "damaged"
+    assert sum(old(month, now=at(29)).values()) > 0
+    with pytest.raises(DamagedIndex):
+        pruned(month, now=at(29))
 
 
 @table("limits", [(SOON, 0), ({}, 1)])

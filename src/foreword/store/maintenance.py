@@ -177,7 +177,8 @@ class Maintenance(Repository):
         *dry_run* counts the rows of each class that are older than the days for which its setting keeps them.
         """
         self._db.flush()
-        self._check_index()
+        if not dry_run:
+            self._check_index()
         for each in PRUNABLE:
             old = self._old(each, keep_days, now=now)
             if dry_run:

@@ -153,19 +153,20 @@ class ContextBuilder:
         sessions = (trigger.session, *carried) if trigger.session else ()
         return frozenset(id for each in sessions for id in self._services.store.injections.shown(each))
 
-    def refresh(self, project: str) -> None:
-        """Read the turns of a project again: a session changed them."""
-        self._history.pop(project, None)
+    def refresh(self) -> None:
+        """Read turns again: they changed. A read that has begun writes to the dict that is dropped here."""
+        self._history = {}
 
     def _turns_of(self, project: Project) -> tuple[TurnRecord, ...]:
         """Return the newest turns of a project, newest first, from memory: every prompt needs them."""
-        known = self._history.get(project.key)
+        history = self._history
+        known = history.get(project.key)
         if known is None:
             query = Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
             known = tuple(record_of(hit.memory) for hit in self._services.store.search.by_recency(query))
-            if len(self._history) >= MOST_PROJECTS:
-                self._history.clear()
-            self._history[project.key] = known
+            if len(history) >= MOST_PROJECTS:
+                history.clear()
+            history[project.key] = known
         return known
 
     def _session_lock(self, trigger: Trigger) -> AbstractContextManager[object]:

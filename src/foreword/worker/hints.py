@@ -78,9 +78,9 @@ class Hints:
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._sessions: dict[str, _SessionState] = {}
 
-    def refresh(self, project: str) -> None:
-        """Read the failures of a project again: a session changed them."""
-        self._failures.pop(project, None)
+    def refresh(self) -> None:
+        """Read failures again: they changed. A read that has begun writes to the dict that is dropped here."""
+        self._failures = {}
 
     def new_window(self, session: str) -> None:
         """Forget what a session edited and what waits for it: its context window begins again."""
@@ -192,7 +192,8 @@ class Hints:
         return None
 
     def _known(self, project: Project) -> tuple[KnownFailure, ...]:
-        if (kept := self._failures.get(project.key)) is not None:
+        failures = self._failures
+        if (kept := failures.get(project.key)) is not None:
             return kept
         active, memories = {"scopes": (project.scope,), "statuses": ("active",)}, self._services.store.memories
         summaries = memories.list(("summary",), **active, limit=SUMMARIES)
@@ -204,9 +205,9 @@ class Hints:
             for each in memories.list(("failure",), **active, limit=FAILURES)
             if each.detail.get("error") and each.trust != "imported"
         )
-        if len(self._failures) >= MOST_PROJECTS:
-            self._failures.clear()
-        self._failures[project.key] = known
+        if len(failures) >= MOST_PROJECTS:
+            failures.clear()
+        failures[project.key] = known
         return known
 
     def _record(self, hint: Hint, call: _Call) -> str:

@@ -73,7 +73,7 @@ class ExtractionJob:
         projects: ProjectRegistry,
         refine: RefineJob,
         *,
-        caches: Sequence[ContextBuilder | Hints] = (),  # of a project's memories, refreshed when they change
+        caches: Sequence[ContextBuilder | Hints] = (),  # of projects' memories, refreshed when they change
     ) -> None:
         self._services, self._runner, self._projects, self._refine = services, runner, projects, refine
         self._caches = caches
@@ -108,10 +108,15 @@ class ExtractionJob:
                     return work()
                 finally:
                     self._open.clear()
+                    self._refresh()
 
         return self._runner.submit("extract", alone)
 
     # -- in the job's thread ------------------------------------------------------------------------------------
+    def _refresh(self) -> None:
+        for cache in self._caches:
+            cache.refresh()
+
     def run(self) -> None:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
         waiting = self._services.store.sessions.list(pending=True, limit=MOST_WAITING)
@@ -165,9 +170,8 @@ class ExtractionJob:
             changes=[change for _, got in extracted for change in got.changes],
         )
         settle_choices(store, kept, at=self._services.now())
-        for project, _ in extracted:
-            for cache in self._caches:
-                cache.refresh(project.key)
+        if extracted:
+            self._refresh()
         if session.ended or self._services.now() - session.last > IDLE:
             for extractor, (_, got) in zip(opened.extractors.values(), extracted, strict=True):
                 if any(each.kind == "summary" for each in got.memories):
