@@ -18,7 +18,8 @@ from tests.fixtures.make_store import FIXTURES, HERE, ROOMS, content, rows
 
 from foreword.errors import NewerStore, StoreError
 from foreword.models import KINDS, Memory, Query, Vector
-from foreword.store import SCHEMA, Store
+from foreword.store import SCHEMA, Store, backup
+from foreword.store.maintenance import DERIVED
 from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
 from foreword.store.sql import as_json
 
@@ -89,6 +90,23 @@ def test_rules_that_were_proposed_are_discarded_and_nothing_else_changes(tmp_pat
             for row in kept
         ]
         assert rows(path, f"SELECT * FROM {table}") == discarded
+
+
+def test_a_salvage_of_the_schema_before_loses_nothing(tmp_path):
+    path, new = tmp_path / "memory.db", tmp_path / "new.db"
+    path.write_bytes(gzip.decompress((HERE / "store-v10.db.gz").read_bytes()))
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("UPDATE memories SET status = 'proposed' WHERE kind = 'preference'")
+    before = content(path)
+    with closing(backup.forgotten(tmp_path, database=path, live=None)) as known:
+        assert backup.salvage(path, new, known)[1] == {}
+    statuses = dict(rows(new, "SELECT kind || status, count(*) FROM memories GROUP BY 1"))
+    assert "preferenceproposed" not in statuses
+    assert statuses["preferencediscarded"] > 0
+    kept = content(new, like=before)
+    before, after = ({name: each for name, each in of.items() if not name.startswith(DERIVED)} for of in (before, kept))
+    assert after.pop("memories")["rows"] == before.pop("memories")["rows"]
+    assert after == before
 
 
 def test_an_old_store_is_searched_and_read(old):

@@ -21,7 +21,7 @@ from foreword.errors import ForewordError, StoreError
 from foreword.hook import spool
 from foreword.paths import Home
 from foreword.problems import WRONG, losses, noted
-from foreword.store import backup
+from foreword.store import Store, backup
 from foreword.store.database import KnownEvents
 from foreword.worker import lifecycle
 from foreword.worker.app import App
@@ -182,7 +182,9 @@ def test_a_restore_that_was_killed_changes_nothing(filled: Client, home: Home, s
     new, known = home.backups / "new.db", backup.forgotten(home.backups, database=home.database, live=None)
     newest = backup.prepare(backup.copies(home.backups)[0], new, known)[0].rows["newest"]
     counted = KnownEvents(home.database)
-    assert backup.take_over(home.database, new, since=newest, known=counted) == (5, 0)
+    with closing(Store(new, backups=home.backups)) as store:
+        counts = {"newest": counted.number, "events": counted.count}
+        assert backup.take_over(home.database, store, home.backups, since=newest, **counts) == (5, 0)
     counted.close()
     start()
     assert sorted(prompts(home)) == sorted(steps(range(25)))
@@ -190,6 +192,26 @@ def test_a_restore_that_was_killed_changes_nothing(filled: Client, home: Home, s
 
 
 # -- what was forgotten stays forgotten
+
+
+def test_a_restore_that_an_earlier_version_left_unfinished_is_finished(filled: Client, home: Home, start, project):
+    filled.post("/api/backup", {})
+    add_events(filled, project, range(20, 25))
+    end_worker(home)
+    new, known = home.backups / "new.db", backup.forgotten(home.backups, database=home.database, live=None)
+    counted, replaced = KnownEvents(home.database), home.backups / "replaced-20260101-000000.db"
+    noted = {"file": str(replaced), "newest": counted.number, "events": counted.count}
+    counted.close()
+    noted["since"] = backup.prepare(backup.copies(home.backups)[0], new, known)[0].rows["newest"]
+    backup.put_in_place(new, home.database, replaced=replaced)
+    with closing(Store(home.database, backups=home.backups)) as store:
+        store.set_checkpoint("restored", json.dumps(noted), at=1.0)
+    client = start()
+    assert sorted(prompts(home)) == sorted(steps(range(25)))
+    assert lost(client) == []
+    end_worker(home)
+    with closing(Store(home.database, backups=home.backups)) as store:
+        assert store.checkpoint("restored") == ""
 
 
 def bytes_of(home: Home) -> bytes:

@@ -259,6 +259,12 @@ def file_of(path: Path, *lines: Any) -> Path:
     return path
 
 
+def test_a_rule_that_an_earlier_version_proposed_is_discarded(store: Store, tmp_path: Path):
+    taken(store, file_of(tmp_path / "x.jsonl", HEADER, {"memory": ROW | {"uid": "old", "status": "proposed"}}))
+    (kept,) = store.memories.get_by_uid(["old"])
+    assert (kept.title, kept.status) == ("Use tabs", "discarded")
+
+
 @table("times", ["often", [1], 10**30, -1, None])
 def test_counts_that_make_no_sense_stop_nothing(store: Store, tmp_path: Path, times: Any):
     for seen_in in ({"s1": times}, {"s1": times, "s2": 2}):

@@ -33,6 +33,7 @@ from foreword.store.migrations import execute_all, migrate, schema_sql, tables, 
 from foreword.store.sql import marks
 
 COPY, REPLACED, UNFINISHED = "memory-", "replaced-", ".tmp"
+RESTORED = "restored"  # the checkpoint by which earlier versions named the database whose events they take over later
 WEEKLY = 4  # copies that are kept besides the daily ones, one a week
 REPLACED_DAYS = 28  # that a database is kept for which another one was restored
 SPARE = 32 * 1024 * 1024  # bytes that a copy leaves free
@@ -309,22 +310,22 @@ def remove_log(database: Path) -> None:
         Path(f"{database}{ending}").unlink(missing_ok=True)
 
 
-def take_over(database: Path, new: Path, *, since: int, known: KnownEvents) -> tuple[int, int]:
-    """Add the events of the closed *database* that *new* lacks; return how many, and how many are lost.
+def take_over(database: Path, store: Store, folder: Path, *, since: int, newest: int, events: int) -> tuple[int, int]:
+    """Add the events of a closed *database* that *store* lacks; return how many, and how many are lost.
 
-    Up to number *since*, *new* has all of them.
+    Up to number *since*, *store* has all of them; the database had so many *events*, up to number *newest*.
     """
     taken, numbers, unreadable = 0, list[int](), defaultdict[str, list[int]](list)
     columns = ("number", "key", "host", "name", "kind", "session", "project", "cwd", "at", "payload")
-    with borrowed(database, new.parent) as db, closing(Store(new, backups=new.parent)) as store:
+    with borrowed(database, folder) as db:
         rows = readable(db, "events", columns, unreadable)
         while batch := list(islice(rows, BATCH)):
             numbers += [row[0] for row in batch]
-            events = [Event._make([*each, loads(payload), False, 0]) for _, *each, payload in batch]
-            taken += sum(store.events.append(events))
+            found = [Event._make([*each, loads(payload), False, 0]) for _, *each, payload in batch]
+            taken += sum(store.events.append(found))
     numbers += filter(None, unreadable["events"])
-    left = known.number - since - sum(number > since for number in numbers)  # of these, some were deleted
-    lost = max(0, min(left, known.count - len(numbers)))
+    left = newest - since - sum(number > since for number in numbers)  # of these, some were deleted
+    lost = max(0, min(left, events - len(numbers)))
     return taken, lost + sum(number > since for number in unreadable["events"])
 
 

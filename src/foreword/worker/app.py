@@ -66,7 +66,7 @@ class App(Services):
         """Follow changed settings, reopen the store, store what hooks spooled, begin due jobs; called every second."""
         if self.settings_changed():
             self.reload()
-        self.report_lost()
+        self.report_unwritten()
         self.open_store()
         if not self.has_store:
             return

@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from foreword.config import Settings, load, load_synonyms
-from foreword.encoding import dumps
+from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError, StoreError
 from foreword.hook import spool
 from foreword.hook.build import refresh
@@ -23,6 +24,7 @@ from foreword.store import Store
 log = logging.getLogger("foreword")
 
 UNKEPT = "hooks found no worker and no room in the spool: the disk was full, or `spool_max_mb` reached"
+UNREADABLE = "they could not be read in the database that was replaced, which is kept in the backups folder"
 DAY = 86_400.0  # seconds: a problem of the last day is not written to the log again
 
 
@@ -40,6 +42,7 @@ class Services:
         self._store_error = StoreError("the store is not open yet", hint="try again")
         self._seen = self._stamps()
         self._reported = {each.what for each in noted(str(home.trouble)) if each.at > now() - DAY}
+        self._unwritten: dict[str, str] = {}  # problems that found no room on the disk
         self._opening = threading.Lock()  # held while the store is opened, closed or replaced
         self.unrescued = ""  # why what only an open connection can read could not be written to files yet
         self.losses = losses(home.losses)
@@ -123,7 +126,23 @@ class Services:
         if events:
             self.note_loss(f"{self.home.database}: {cause}", events=events, newest=newest, copy=copy)
             store.database.note_present()
+        self._finish_restore(store)
         return store
+
+    def _finish_restore(self, store: Store) -> None:
+        """Take over the events that a restore by an earlier version left for later."""
+        from foreword.store import backup
+
+        try:
+            if noted := store.checkpoint(backup.RESTORED):
+                counted = loads(noted)
+                file = Path(counted.pop("file"))
+                lost = backup.take_over(file, store, file.parent, **counted)[1]
+                store.set_checkpoint(backup.RESTORED, "", at=self.now())
+                if lost:
+                    self.note_loss(UNREADABLE, events=lost)
+        except (StoreError, OSError) as exc:
+            self.report("store", f"events of the replaced database wait: {exc}")
 
     def _rescue(self, store: Store, why: str) -> Store | None:
         """Write back what an open store holds whose files are gone; without room for it, it stays open."""
@@ -179,10 +198,15 @@ class Services:
             return
         if note(str(self.home.trouble), Problem(at=self.now(), where=f"worker: {where}", what=what)):
             self._reported.add(what)
+            self._unwritten.pop(what, None)
             log.warning("%s: %s", where, what)
+        else:
+            self._unwritten[what] = where
 
-    def report_lost(self) -> None:
-        """Note events that hooks could not keep, and the losses for which the disk had no room before."""
+    def report_unwritten(self) -> None:
+        """Write down the problems and losses for which the disk had no room before, and events that hooks lost."""
+        for what, where in tuple(self._unwritten.items()):
+            self.report(where, what)
         with suppress(OSError, ValueError):
             if lost := spool.lost(str(self.home.spool)):
                 known = self.losses

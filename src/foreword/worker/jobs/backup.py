@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from foreword.errors import BadRequest, NotFound, StoreError
-from foreword.store import backup
+from foreword.store import Store, backup
 from foreword.store.database import KnownEvents
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.jobs.maintenance import QUIET
-from foreword.worker.services import Services
+from foreword.worker.services import UNREADABLE, Services
 
 RETRY = 3600.0  # seconds until a copy that failed is tried again
 LANE = "backup"
@@ -135,15 +135,16 @@ class BackupJob:
                 # A database that began after a loss counts its events anew.
                 since = 0 if any(each.copy and each.newest for each in services.losses) else report.rows["newest"]
                 if file:
-                    taken, lost = backup.take_over(home.database, new, since=since, known=known)
+                    with closing(Store(new, backups=made)) as store:
+                        counted = {"newest": known.number, "events": known.count}
+                        taken, lost = backup.take_over(home.database, store, made, since=since, **counted)
                 backup.put_in_place(new, home.database, replaced=replaced)
         if salvage:
             services.store.maintenance.reindex()
         self._settle_losses(report.rows["newest"])
         lost += unreadable.get("events", 0) if file else known.count - report.rows["events"]
         if lost > 0:
-            what = "they could not be read in the database that was replaced, which is kept in the backups folder"
-            services.note_loss(what, events=lost)
+            services.note_loss(UNREADABLE, events=lost)
         return {
             **{"file": str(file or home.database), "replaced": str(replaced), "rows": report.rows},
             **{"memories_before": before, "unreadable": unreadable, "taken_over": taken},

@@ -44,7 +44,8 @@ MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is
 REPLACED_PREFIX = "Until "  # before the title of a summary that was replaced: where titles are cut, the end is not read
 LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
 TIDIED = "tidied: "  # checkpoints in the store: when a project was tidied,
-MISSING = "code gone: "  # and since when its files are missing
+MISSING = "code gone: "  # since when its files are missing,
+PRUNED = "pruned"  # and the last day on which it was pruned
 
 COMMIT_PAUSE = 0.01  # seconds between two commits while hooks come in
 QUIET = 120.0  # seconds without a request, after which the daily prune begins
@@ -261,6 +262,7 @@ class PruneJob:
                     why = "old, or more than the store may hold; this cannot be undone"
                     store.audit.note("prune", why, {"pruned": dict(rows)}, who=who, at=now, project="", ids=())
             self._day = self._today()
+            store.set_checkpoint(PRUNED, self._day, at=now)
             before = self._size()
             if before["bytes"] - before["used"] >= max(MIN_FREE_BYTES, before["bytes"] * WORTH_SHARE):
                 self._runner.give_way()
@@ -277,6 +279,7 @@ class PruneJob:
     def _is_due(self) -> bool:
         """Return whether it is time: once a day, when it is quiet."""
         quiet = min(QUIET, self._services.settings.worker_idle_minutes * 60 / 2)  # before the worker leaves
+        self._day = self._day or self._services.store.checkpoint(PRUNED)
         return self._day != self._today() and self._services.idle_seconds > quiet
 
     def _prune(self) -> None:
