@@ -32,7 +32,7 @@ from foreword.worker.client import Client
 
 TAGS = 400
 SESSIONS = 1_000  # with an injection each
-STATUSES = {"active": 88, "superseded": 6, "stale": 3, "discarded": 2, "proposed": 1}
+STATUSES = {"active": 88, "superseded": 6, "stale": 3, "discarded": 3}
 TRUSTED = {"agent": 60, "tool": 25, "imported": 10, "user": 5}
 CLIENTS = 4  # that ask the viewer without a pause while a hook asks for its context
 ROUTES = (
@@ -119,9 +119,7 @@ def lived(store: Store, path: Path, chance: random.Random) -> None:
     db.close()
     for number, (session, project) in enumerate(named):
         at = time.time() - number * 2_500.0
-        store.sessions.save_extraction(
-            Session(session, "claude-code", project, "/", at, at + 1_800.0, at + 1_800.0, events=40)
-        )
+        store.save(Session(session, "claude-code", project, "/", at, at + 1_800.0, at + 1_800.0, events=40))
         items = tuple(Item(id, "index", 0.5, 40, {"words": 0.5}) for id in chance.sample(known, min(8, len(known))))
         injection = Injection(
             id=f"inj-{number:08}", trigger="session_start", session=session, project=project, host="claude-code", at=at,

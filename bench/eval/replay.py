@@ -115,7 +115,8 @@ class InProcessWorker:
         self.user.mkdir(parents=True)
         home = Home(self.home)
         home.prepare()
-        self._app = App(home, now=lambda: self._now, choose=random.Random(self.project.name).choice)
+        self._app = App(home, now=lambda: self._now)
+        self._app.store.memories.choose = random.Random(self.project.name).choice
         self._answer = handler(self._app)
 
     def ensure(self) -> None:

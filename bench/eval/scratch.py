@@ -57,7 +57,8 @@ class Scratch:
         self.options = options
         self.project = Project(key=f"eval:{dataset.name}", name=dataset.name, root=str(folder))
         # Ids break ties: random ones would give another result at every run.
-        self.store = Store(folder / "memory.db", backups=folder, choose=Random(dataset.name).choice)
+        self.store = Store(folder / "memory.db", backups=folder)
+        self.store.memories.choose = Random(dataset.name).choice
         self.plain = PlainIndex()
         self.by_uid: dict[str, Memory] = {}  # in the order of time, as the store keeps them
         self.by_id: dict[str, Memory] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
 Trust = Literal["user", "agent", "tool", "imported"]
-Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
+Status = Literal["active", "superseded", "stale", "discarded", "forgotten"]
 
 # Each kind of memory with the prefix of its ids, in the order of the specification.
 KINDS = {
@@ -29,7 +29,7 @@ KINDS = {
 }
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
 TRUSTS = ("user", "agent", "tool", "imported")  # most trusted first
-STATUSES = ("active", "proposed", "superseded", "stale", "discarded", "forgotten")  # only the first is ever shown
+STATUSES = ("active", "superseded", "stale", "discarded", "forgotten")  # only the first is ever shown
 UNIVERSAL = "universal"
 
 # Kinds of events; an event that we do not know is kept as "other".

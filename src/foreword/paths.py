@@ -86,9 +86,9 @@ def replacing(path: str | Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
         raise
 
 
-def sync_folder(folder: str | Path) -> None:
-    """Put the names in a folder on the disk."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_path(path: str | Path) -> None:
+    """Put a file, or the names in a folder, on the disk."""
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(opened)
     finally:

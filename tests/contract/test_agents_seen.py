@@ -55,7 +55,7 @@ def test_each_host_has_its_sessions_and_what_it_was_given_last(make_store):
     assert (seen["gemini"]["last_event"]["at"], seen["gemini"]["last_injection"]) == (50.0, None)
     # What an import told of a session is no event of its host.
     store = make_store()
-    store.sessions.save_extraction(Session(id="old", host="codex", project="p", cwd="/p", started=1.0, last=9_000.0))
+    store.save(Session(id="old", host="codex", project="p", cwd="/p", started=1.0, last=9_000.0))
     assert store.stats.agents() == {}
     store.events.append([event("a", at=100)])
     codex = store.stats.agents()["codex"]

@@ -76,25 +76,31 @@ def test_imports_and_extraction_do_not_bring_it_back_but_what_is_said_anew_is_ke
     (one,) = store.memories.put([a_memory("Use Valkey, not Redis", body="The licence.")])
     forget(store, ids=[one.id])
     same = replace(one, id="", uid="from elsewhere", title="use valkey not redis!", body="the licence")
-    assert store.put_import([a_memory("other wording", uid=one.uid), same, a_memory("another")])[0].title == "another"
+    assert (
+        store.save(imported=True, memories=[a_memory("other wording", uid=one.uid), same, a_memory("another")])[0].title
+        == "another"
+    )
     assert titles(store) == ["another"]
-    assert store.sessions.save_extraction(Session("s", "h", "here", "/", 1.0, 9.0), memories=[same]) == ()
+    assert store.save(Session("s", "h", "here", "/", 1.0, 9.0), memories=[same]) == ()
     assert store.memories.put([same]) == ()
     (again,) = store.memories.put([replace(one, id="", created=11.0)])
     forget(store, ids=[again.id], at=12.0)
-    assert store.put_import([replace(one, id="", created=13.0)]) == ()
+    assert store.save(imported=True, memories=[replace(one, id="", created=13.0)]) == ()
 
 
 def test_a_forgotten_session_is_not_told_again_but_may_go_on(store):
     store.events.append([an_event("a"), an_event("b", session="t")])
     store.memories.put([a_memory("walrus", session="s"), a_memory("penguin", session="t")])
-    store.sessions.put_changes([Change("here", "a.py", "f", "NEW", session="s", at=5.0)])
+    store.save(changes=[Change("here", "a.py", "f", "NEW", session="s", at=5.0)])
     removed = forget(store, session="s", at=10.0)
     assert (removed["events"], removed["sessions"], removed["memories"], removed["changes"]) == (1, 1, 1, 1)
     assert store.events.append([an_event("a"), an_event("older, another key", at=9.0)]) == (False, False)
     session = Session("s", "claude-code", "here", "/", 1.0, 9.0)
     change = Change("here", "a.py", "f", "NEW", session="s", at=5.0)
-    assert store.put_import([a_memory("other words", session="s")], session=session, changes=[change]) == ()
+    assert (
+        store.save(imported=True, memories=[a_memory("other words", session="s")], session=session, changes=[change])
+        == ()
+    )
     assert (store.sessions.get("s"), store.sessions.changes("here", limit=9)) == (None, ())
     assert store.events.append([an_event("a", at=11.0)]) == (True,)
     assert store.sessions.get("s").events == 1
@@ -190,7 +196,7 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     assert b"walrus" not in path.read_bytes()
     store = Store(path, backups=tmp_path / "backups")
     assert (store.database.problems(), titles(store)) == ((), [two.title])
-    assert store.put_import([a_memory("walrus in the fog")]) == ()
+    assert store.save(imported=True, memories=[a_memory("walrus in the fog")]) == ()
     store.close()
 
 

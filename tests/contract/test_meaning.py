@@ -42,8 +42,7 @@ def choose(home, services):
         return embeddings
 
     yield chosen
-    for embeddings, runner in made:
-        embeddings.close()
+    for _, runner in made:
         runner.close()
 
 

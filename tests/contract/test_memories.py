@@ -35,7 +35,7 @@ def test_all_of_a_kind_are_told_by_scope_status_and_limit(make_store):
     for scopes, kinds, statuses in itertools.product(
         (("project:here",), ("project:here", "universal")),
         (("note",), ("note", "preference")),
-        (("active",), ("proposed",), ("active", "discarded"), ("stale", "superseded")),
+        (("active",), ("stale",), ("active", "discarded"), ("stale", "superseded")),
     ):
         wanted = {each.id for each in every if each.scope in scopes and each.kind in kinds and each.status in statuses}
         got = store.memories.list(kinds, scopes=scopes, statuses=statuses)

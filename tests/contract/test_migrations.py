@@ -18,8 +18,10 @@ from tests.fixtures.make_store import FIXTURES, HERE, ROOMS, content, rows
 
 from foreword.errors import NewerStore, StoreError
 from foreword.models import KINDS, Memory, Query, Vector
-from foreword.store import SCHEMA, Store
+from foreword.store import SCHEMA, Store, backup
+from foreword.store.maintenance import DERIVED
 from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
+from foreword.store.sql import as_json
 
 SCOPE = f"project:dir:{ROOMS}"
 
@@ -66,6 +68,47 @@ def test_an_old_store_keeps_every_row(old):
     assert (old.parent / "backups").exists() == (version < SCHEMA)
 
 
+@pytest.mark.parametrize("version", range(OLDEST, SCHEMA))
+def test_rules_that_were_proposed_are_discarded_and_nothing_else_changes(tmp_path, version):
+    path = tmp_path / "memory.db"
+    path.write_bytes(gzip.decompress((HERE / f"store-v{version}.db.gz").read_bytes()))
+    with closing(apsw.Connection(str(path))) as db:
+        proposed = db.execute(
+            "UPDATE memories SET status = 'proposed' WHERE kind = 'preference' RETURNING id"
+        ).fetchall()
+        accepted = {"changed": {proposed[0][0]: {"status": ["proposed", "active"]}}}
+        db.execute("UPDATE log SET patch = ? WHERE number = 1", (as_json(accepted),))
+    before = {table: rows(path, f"SELECT * FROM {table}") for table in ("memories", "log")}
+    opened(path).close()
+    assert proposed
+    for table, kept in before.items():
+        discarded = [
+            tuple(
+                each.replace("proposed", "discarded") if each in ("proposed", as_json(accepted)) else each
+                for each in row
+            )
+            for row in kept
+        ]
+        assert rows(path, f"SELECT * FROM {table}") == discarded
+
+
+def test_a_salvage_of_the_schema_before_loses_nothing(tmp_path):
+    path, new = tmp_path / "memory.db", tmp_path / "new.db"
+    path.write_bytes(gzip.decompress((HERE / "store-v10.db.gz").read_bytes()))
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("UPDATE memories SET status = 'proposed' WHERE kind = 'preference'")
+    before = content(path)
+    with closing(backup.forgotten(tmp_path, database=path, live=None)) as known:
+        assert backup.salvage(path, new, known)[1] == {}
+    statuses = dict(rows(new, "SELECT kind || status, count(*) FROM memories GROUP BY 1"))
+    assert "preferenceproposed" not in statuses
+    assert statuses["preferencediscarded"] > 0
+    kept = content(new, like=before)
+    before, after = ({name: each for name, each in of.items() if not name.startswith(DERIVED)} for of in (before, kept))
+    assert after.pop("memories")["rows"] == before.pop("memories")["rows"]
+    assert after == before
+
+
 def test_an_old_store_is_searched_and_read(old):
     [(version,)] = rows(old, "PRAGMA user_version")
     with closing(opened(old)) as store:
@@ -88,7 +131,7 @@ def test_an_old_store_is_searched_and_read(old):
         assert [item.memory for item in injection.items if item.memory not in injection.text] == []
         assert {"forget", "supersede", "merge project"} <= {entry.what for entry in store.audit.list()}
         forgotten = Memory("note", "The spare key lies under the flowerpot", project=f"dir:{ROOMS}", scope=SCOPE)
-        assert store.put_import([forgotten]) == ()
+        assert store.save(imported=True, memories=[forgotten]) == ()
 
 
 def place_of(path, memory):

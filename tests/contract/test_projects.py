@@ -49,9 +49,7 @@ def filled(store):
     store.memories.add_vectors(theirs, [Vector("m", 1.0, bytes([number, 1])) for number in range(5)])
     store.memories.put([], links=[Link(theirs[0].id, "relates-to", theirs[1].id)])
     store.events.append([an_event(OLD, "s1", 1), an_event(OLD, "s1", 2), an_event(NEW, "s2", 3)])
-    store.sessions.put_changes(
-        [Change(OLD, "a.py", "f", "NEW", session="s1"), Change(NEW, "a.py", "g", "NEW", session="s2")]
-    )
+    store.save(changes=[Change(OLD, "a.py", "f", "NEW", session="s1"), Change(NEW, "a.py", "g", "NEW", session="s2")])
     item = Item(theirs[1].id, "past", 1.0, 3, {})
     store.injections.record(Injection("inj-1", "prompt", "s1", OLD, "h", 1.0, 3, 500, 0.1, {}, {}, (item,), text="x"))
     nothing = {"why": "below", "nearest": theirs[1].id}

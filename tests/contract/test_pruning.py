@@ -10,6 +10,7 @@ import pytest
 from tests.tables import table
 
 from foreword.audit import MemoryChange
+from foreword.errors import DamagedIndex
 from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store.maintenance import PRUNABLE
 
@@ -47,7 +48,7 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
         Memory("note", f"noted {day}", status="discarded", detail={"seen_in": {"before": 1}}, **about),
     ]
     known = store.sessions.get(session)
-    kept = store.sessions.save_extraction(
+    kept = store.save(
         known,
         upto=known.newest,
         memories=memories,
@@ -79,7 +80,7 @@ def pruned(store, *, now, days=SOON, most=0, stop: int = 10**9) -> dict[str, int
 
 
 def old(store, *, now) -> dict[str, int]:
-    return store.maintenance.old_rows(SOON, now=now)
+    return dict(store.maintenance.prune(SOON, most_bytes=0, now=now, dry_run=True))
 
 
 def all_of(store):
@@ -143,9 +144,16 @@ def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
     assert month.audit.undo([new], who="user", at=at(29)).entries
 
 
+def test_a_damaged_words_index_stops_the_deletion_and_not_the_preview(month):
+    month.database.trouble["index"] = "damaged"
+    assert sum(old(month, now=at(29)).values()) > 0
+    with pytest.raises(DamagedIndex):
+        pruned(month, now=at(29))
+
+
 @table("limits", [(SOON, 0), ({}, 1)])
 def test_what_is_protected_stays(month, limits):
-    statuses = ("active", "proposed", "superseded", "stale", "discarded")
+    statuses = ("active", "superseded", "stale", "discarded")
     rules = ("preference", "correction", "decision", "pattern", "goal", "learning")
     old = {"project": "here", "created": at(0), "confirmed": at(0)}
     kept = [Memory(kind, f"{kind} {status}", status=status, **old) for kind in rules for status in statuses]
@@ -208,8 +216,9 @@ def test_what_is_imported_does_not_go_by_age(month):
     before = month.stats.row_counts()
     for created in (at(-2000), at(5)):  # before the store began, and since
         about = {"project": "here", "created": created, "confirmed": created, "source": "git", "trust": "imported"}
-        month.put_import(
-            [
+        month.save(
+            imported=True,
+            memories=[
                 Memory("observation", f"commit {created}", **about),
                 Memory("note", f"{created}", status="stale", **about),
             ],

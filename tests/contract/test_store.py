@@ -61,7 +61,7 @@ def recent(store, *, project="here", **more):
 
 def settled(store):
     """What was written a moment later is there when a later change has been."""
-    store.sessions.put_changes([])
+    store.save(changes=[])
     return store
 
 
@@ -116,7 +116,7 @@ def test_a_lone_surrogate_costs_one_character_and_nothing_else(store):
     assert (read.title, read.files, dict(read.detail)) == ("a?b", ("a?b",), {"a?b": "a?b"})
     assert store.events.append([an_event("k", session=bad, payload={bad: bad}, cwd=bad)]) == (True,)
     assert len(store.events.list(bad)) == 1
-    store.sessions.put_changes([Change(bad, bad, bad, "NEW", session=bad)])
+    store.save(changes=[Change(bad, bad, bad, "NEW", session=bad)])
     assert len(store.sessions.changes(bad, limit=5)) == 1
     store.memories.put([], links=[Link(f"{bad}!", "relates-to", kept.id), Link(bad, "caused-by", kept.id)])
     assert len(store.memories.links(f"{bad}!")) == 1
@@ -837,19 +837,19 @@ def test_links_changes_and_counts_are_told(make_store):
     store = make_store()
     old = Change("here", "a.py", "f", "NEW", "f(x)", 3, 9, "s", 10.0)
     new = Change("here", "a.py", "f", "DELETED", at=20.0)
-    store.sessions.put_changes([new, old, Change("there", "b.py", "g", "MODIFIED", at=30.0)])
+    store.save(changes=[new, old, Change("there", "b.py", "g", "MODIFIED", at=30.0)])
     assert store.sessions.changes("here", limit=5) == (new, old)
     assert store.sessions.changes("here", limit=1) == (new,)
     # A change that is neither new nor modified nor deleted is refused whole.
     store = make_store()
     with pytest.raises(StoreError):
-        store.sessions.put_changes([Change("here", "a.py", "f", "NEW"), Change("here", "a.py", "g", "RENAMED")])
+        store.save(changes=[Change("here", "a.py", "f", "NEW"), Change("here", "a.py", "g", "RENAMED")])
     assert store.sessions.changes("here", limit=5) == ()
     # Counts tell how many rows of everything there are.
     store = make_store()
     (kept,) = store.memories.put([a_memory("x")], links=[Link("a", "relates-to", "b")])
     store.events.append([an_event("k")])
-    store.sessions.put_changes([Change("here", "a.py", "f", "NEW")])
+    store.save(changes=[Change("here", "a.py", "f", "NEW")])
     store.injections.record(an_injection("i", items=(Item("a", "b", 1.0, 1, {}),) * 3))
     store.memories.record_access([kept.id, kept.id], how="get", at=1.0)
     expected = {"memories": 1, "links": 1, "events": 1, "sessions": 1, "changes": 1, "injections": 1}

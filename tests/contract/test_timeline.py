@@ -40,7 +40,7 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
     project = f"p{next(fresh)}"
     projects = (project,) if all_of_them else (project, "another")
     for number, last in enumerate(times):
-        shared_store.sessions.save_extraction(session(f"{project}-{number}", last=last, project=project))
+        shared_store.save(session(f"{project}-{number}", last=last, project=project))
     found: list[Session] = []
     while page := shared_store.sessions.list(
         *projects, limit=limit, before=(found[-1].last, found[-1].id) if found else (float("inf"), "")
@@ -52,7 +52,7 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
 
 def test_the_beginning_of_an_id_finds_the_newest_session_that_begins_so(store):
     for id, last in (("abc1", 1.0), ("abc2", 2.0), ("abd", 3.0), ("ab%", 4.0)):
-        store.sessions.save_extraction(session(id, last=last))
+        store.save(session(id, last=last))
     for prefix, ids in (("abc", ["abc2", "abc1"]), ("abc1", ["abc1"]), ("ab%", ["ab%"]), ("%", [])):
         assert [each.id for each in store.sessions.list(prefix=prefix, limit=5)] == ids
 

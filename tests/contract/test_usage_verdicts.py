@@ -116,13 +116,13 @@ def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
     happened(store, "stop", at=500.0, session="s2")
     given_to(store, one, two)
     given_to(store, one, id="inj-2", session="s2")
-    overdue = {"since": 10.0, "before": 100.0}
-    assert [each.id for each in store.injections.undecided_sessions(**overdue)] == ["s1"]
+    overdue = {"since": 10.0, "before": (100.0, "")}
+    assert [each.id for each in store.sessions.list(undecided=True, **overdue)] == ["s1"]
     store.injections.record_usage([UsageVerdict("inj-1", one.id, used=False)])
-    assert [each.id for each in store.injections.undecided_sessions(**overdue)] == ["s1"]
+    assert [each.id for each in store.sessions.list(undecided=True, **overdue)] == ["s1"]
     store.injections.record_usage([UsageVerdict("inj-1", two.id, used=None, how=UNDECIDABLE)])
-    assert store.injections.undecided_sessions(**overdue) == ()
-    assert store.injections.undecided_sessions(since=60.0, before=100.0) == ()
+    assert store.sessions.list(undecided=True, **overdue) == ()
+    assert store.sessions.list(undecided=True, since=60.0, before=(100.0, "")) == ()
     # What a session fetched is told with its time.
     store = make_store()
     one, two = kept(store, "one", "two")

@@ -21,7 +21,8 @@ from foreword.errors import ForewordError, StoreError
 from foreword.hook import spool
 from foreword.paths import Home
 from foreword.problems import WRONG, losses, noted
-from foreword.store import backup
+from foreword.store import Store, backup
+from foreword.store.database import KnownEvents
 from foreword.worker import lifecycle
 from foreword.worker.app import App
 from foreword.worker.client import Client
@@ -174,15 +175,43 @@ def test_hooks_during_restores_lose_nothing(filled: Client, home: Home, host: Ho
     assert losses(home.losses) == ()
 
 
-def test_a_restore_that_was_killed_goes_on(filled: Client, home: Home, start, project):
-    """The events are taken over by the next worker."""
-    killed_restore(filled, home, project)
+def test_a_restore_that_was_killed_changes_nothing(filled: Client, home: Home, start, project):
+    filled.post("/api/backup", {})
+    add_events(filled, project, range(20, 25))
+    end_worker(home)
+    new, known = home.backups / "new.db", backup.forgotten(home.backups, database=home.database, live=None)
+    newest = backup.prepare(backup.copies(home.backups)[0], new, known)[0].rows["newest"]
+    counted = KnownEvents(home.database)
+    with closing(Store(new, backups=home.backups)) as store:
+        counts = {"newest": counted.number, "events": counted.count}
+        assert backup.take_over(home.database, store, home.backups, since=newest, **counts) == (5, 0)
+    counted.close()
     start()
-    wait_for(lambda: sorted(prompts(home)) == sorted(steps(range(25))))
+    assert sorted(prompts(home)) == sorted(steps(range(25)))
     assert losses(home.losses) == ()
 
 
 # -- what was forgotten stays forgotten
+
+
+def test_a_restore_that_an_earlier_version_left_unfinished_is_finished(filled: Client, home: Home, start, project):
+    filled.post("/api/backup", {})
+    add_events(filled, project, range(20, 25))
+    end_worker(home)
+    new, known = home.backups / "new.db", backup.forgotten(home.backups, database=home.database, live=None)
+    counted, replaced = KnownEvents(home.database), home.backups / "replaced-20260101-000000.db"
+    noted = {"file": str(replaced), "newest": counted.number, "events": counted.count}
+    counted.close()
+    noted["since"] = backup.prepare(backup.copies(home.backups)[0], new, known)[0].rows["newest"]
+    backup.put_in_place(new, home.database, replaced=replaced)
+    with closing(Store(home.database, backups=home.backups)) as store:
+        store.set_checkpoint("restored", json.dumps(noted), at=1.0)
+    client = start()
+    assert sorted(prompts(home)) == sorted(steps(range(25)))
+    assert lost(client) == []
+    end_worker(home)
+    with closing(Store(home.database, backups=home.backups)) as store:
+        assert store.checkpoint("restored") == ""
 
 
 def bytes_of(home: Home) -> bytes:
@@ -468,39 +497,29 @@ def filled_up(folder: Path, *, free: int = 0) -> Path:
     return filler
 
 
-def killed_restore(client: Client, home: Home, project: str) -> Path:
-    """Restore a copy that lacks five events, as a worker does that is killed before it takes them over."""
-    client.post("/api/backup", {})
-    add_events(client, project, range(20, 25))
-    end_worker(home)
-    new, replaced = home.root / "new.db", home.backups / "replaced-20260101-000000.db"
-    known = backup.forgotten(home.backups, database=home.database, live=None)
-    newest = backup.prepare(backup.copies(home.backups)[0], new, known)[0].rows["newest"]
-    backup.put_in_place(new, home.database, replaced=replaced, since=newest)
-    return replaced
-
-
-def test_events_that_find_no_room_after_a_restore_are_taken_over_when_there_is_some(
-    small_home: Home, small_disk: Path, start_at, project
-):
+def test_a_restore_that_finds_no_room_changes_nothing(small_home: Home, small_disk: Path, start_at, project):
     resized(small_disk, "80m")
     client = start_at(small_home)
     add_events(client, project, range(20))
-    killed_restore(client, small_home, project)
+    client.post("/api/backup", {})
+    add_events(client, project, range(20, 25))
     filler = filled_up(small_disk, free=4 << 20)
-    start_at(small_home)
-    wait_for(lambda: any("events of the replaced" in each.what for each in noted(str(small_home.trouble))))
+    with pytest.raises(StoreError, match="not enough space"):
+        client.post("/api/restore", {})
     filler.unlink()
-    wait_for(lambda: sorted(prompts(small_home)) == sorted(steps(range(25))))
+    assert client.post("/api/restore", {})["taken_over"] == 5
+    assert sorted(prompts(small_home)) == sorted(steps(range(25)))
     assert losses(small_home.losses) == ()
 
 
-def test_events_that_cannot_be_read_after_a_restore_are_reported(filled: Client, home: Home, start, project):
-    replaced = killed_restore(filled, home, project)
-    for path in (replaced, Path(f"{replaced}-wal")):
+def test_events_that_cannot_be_read_are_reported_by_a_restore(filled: Client, home: Home, start, project):
+    filled.post("/api/backup", {})
+    add_events(filled, project, range(20, 25))
+    end_worker(home)
+    for path in (home.database, Path(f"{home.database}-wal")):
         path.write_bytes(bytes(8192)) if path.exists() else None
     client = start()
-    wait_for(lambda: lost(client))
+    client.post("/api/restore", {})
     assert lost(client)[0].startswith("5 events were lost")
     assert sorted(prompts(home)) == sorted(steps(range(20)))
 

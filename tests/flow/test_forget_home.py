@@ -159,7 +159,7 @@ def test_a_memory_whose_project_was_merged_goes_from_the_backup_of_before_and_st
     assert b"payroll" not in before.read_bytes()
     again = [Memory("failure", "other wording", uid=f"fai:{key}:1", project="b", created=5.0) for key in "ab"]
     again += [Memory("decision", "other wording", uid="dec:b:1", project="b", created=5.0)]
-    assert app.store.put_import(again) == ()
+    assert app.store.save(imported=True, memories=again) == ()
 
 
 def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(app: App, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -
     one, other = kept(app, Memory("decision", sentence, uid="u1"), Memory("note", f"As told: {sentence}", uid="u2"))
     assert forget(app, ids=[one.id])["cut_memories"] == [other.id]
     app.store.events.append([event, event._replace(at=6.0)])
-    app.store.put_import([other])
+    app.store.save(imported=True, memories=[other])
     assert [memory.title for _, memory in app.store.memories.page()] == ["As told: [forgotten]"]
     assert app.store.stats.row_counts()["events"] == 1
 

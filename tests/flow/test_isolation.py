@@ -153,7 +153,7 @@ def fill(store: Store, places: Sequence[Place]) -> None:
         )
         assert next(words, "") == "", "all words are used"
     store.events.append(events)
-    store.sessions.put_changes(changes)
+    store.save(changes=changes)
     memories, links = hostile(store, places)
     store.memories.put(memories, links=links)
 

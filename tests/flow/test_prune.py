@@ -37,7 +37,7 @@ def filled(home: Home) -> Home:
         )
         known = store.sessions.get(session)
         made = Memory("observation", f"of {back}", project="p", created=at, confirmed=at, session=session)
-        store.sessions.save_extraction(known, upto=known.newest, memories=[made])
+        store.save(known, upto=known.newest, memories=[made])
     store.stats.start_day(day(0))
     store.close()
     change(home, "events_keep_days", "20")

@@ -1,11 +1,10 @@
-"""A real worker and real commands: what sessions teach waits for the user, and becomes a rule by a yes alone."""
+"""A real worker and real commands: notes wait for the user, who says what becomes of each."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import time
-from typing import Any
 
 import pytest
 
@@ -44,10 +43,6 @@ def tell(client: Client, project: str, session: str, *prompts: str, ago: float =
     client.post("/api/events", {"events": hook_events})
 
 
-def proposed(client: Client, **more: str) -> list[dict[str, Any]]:
-    return client.get("/api/review", **more)["proposals"]
-
-
 def agent_sees(client: Client, project: str) -> str:
     start = client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
     request = client.get("/api/context", project_path=project, prompt="npm or pnpm for the packages?", preview=1)[
@@ -60,15 +55,6 @@ def agent_sees(client: Client, project: str) -> str:
 SAYS = "don't use npm for packages, ever"
 
 
-def twice(client: Client, project: str) -> dict[str, Any]:
-    """The proposal that two sessions with the same correction leave."""
-    tell(client, project, "price", SAYS)
-    tell(client, project, "calendar", SAYS)
-    wait_for(lambda: proposed(client))
-    (one,) = proposed(client)
-    return one
-
-
 def foreword(home: Home, folder: str, *words: str, code: int = 0) -> str:
     ended = forked.foreword(*words, cwd=folder, env={**CLEAN, "FOREWORD_HOME": str(home.root)})
     assert "Traceback" not in ended.stderr
@@ -76,43 +62,14 @@ def foreword(home: Home, folder: str, *words: str, code: int = 0) -> str:
     return ended.stdout if not code else ended.stderr
 
 
-def test_a_correction_made_again_waits_and_no_agent_sees_it(client, project):
-    tell(client, project, "price", SAYS)
-    wait_for(lambda: client.get("/api/sessions/price")["memories"])
-    assert proposed(client) == []
-    tell(client, project, "calendar", SAYS)
-    wait_for(lambda: proposed(client))
-    (one,) = proposed(client, project_path=project)
-    assert (one["title"], one["status"], one["trust"]) == ("Don't use npm for packages, ever", "proposed", "user")
-    assert one["id"] not in agent_sees(client, project)
-
-
-def test_accepted_it_is_a_rule_and_takes_the_place_of_the_correction(client, home, project):
-    one = twice(client, project)
-    printed = foreword(home, project, "review", "accept", one["id"], "--title", "Use pnpm for packages, never npm")
-    assert printed.startswith(f"{one['id']}  [preference] Use pnpm for packages, never npm")
-    start = client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
-    assert "Use pnpm for packages, never npm" in start
-    assert "use npm for packages, ever" not in start
-    tell(client, project, "lights", SAYS)
-    wait_for(lambda: client.get("/api/sessions/lights")["session"]["summary_id"])
-    assert proposed(client) == []
-
-
-def test_refused_it_stays_away(client, home, project):
-    one = twice(client, project)
-    foreword(home, project, "review", "refuse", one["id"])
-    tell(client, project, "lights", SAYS)
-    wait_for(lambda: client.get("/api/sessions/lights")["session"]["summary_id"])
-    assert proposed(client) == []
-    assert one["id"] not in agent_sees(client, project)
-    assert "put aside" not in foreword(home, project, "review", "refuse", one["id"], code=1)
-
-
-def test_accepted_for_the_project_it_stays_there(client, home, project, tmp_path):
-    one = twice(client, project)
-    foreword(home, project, "review", "accept", one["id"], "--scope", "project")
-    assert "pnpm" not in agent_sees(client, str(tmp_path))
+def test_a_correction_made_again_is_one_rule(client, project):
+    for session in ("price", "calendar"):
+        tell(client, project, session, SAYS)
+        wait_for(lambda session=session: client.get(f"/api/sessions/{session}")["session"]["summary_id"])
+    found = client.get("/api/memories", kind="correction")["memories"]
+    [rule] = [client.get(f"/api/memories/{each['id']}")["memory"] for each in found]
+    assert (rule["seen"], rule["trust"], rule["status"]) == (2, "user", "active")
+    assert "use npm for packages, ever (you, 2 times" in agent_sees(client, project)
 
 
 def test_a_note_becomes_what_it_is_or_goes(client, home, project):
@@ -151,7 +108,7 @@ def test_a_learning_that_sleeps_says_so(client, home, project):
 def test_what_makes_no_sense_is_told_and_changes_nothing(client, project):
     [note] = client.post("/api/memories", {"kind": "note", "title": "milk", "project_path": project})["memories"]
     for wrong in (
-        {"do": "accept", "id": "pre-00000000"},
+        {"do": "discard", "id": "pre-00000000"},
         {"do": "wave"},
         {"do": "accept"},
         {"do": "promote"},

@@ -54,7 +54,7 @@ def leaky(home: Home, project: str) -> Home:
     store.events.append(
         [Event("k2", "claude-code", "Stop", "stop", "s2", f"/p/{TOKEN}", "/x", now, {"x": f"with {VALUE}!"})]
     )
-    store.sessions.put_changes([Change(key, "a.py", "f", "NEW", f"f(token='{TOKEN}')", 1, 2, "s", now)])
+    store.save(changes=[Change(key, "a.py", "f", "NEW", f"f(token='{TOKEN}')", 1, 2, "s", now)])
     injection = Injection(
         "inj-1",
         *("prompt", TOKEN, key, "claude-code", now, 1, 2, 0.1, {}, {}, ()),

@@ -45,7 +45,7 @@ def filled(home: Home, project: str, *, things: int = 60) -> None:
             memories.append(Memory("decision", title, id=id, uid=id, **of, **seen))
     with closing(Store(home.database, backups=home.backups)) as store:
         store.memories.put(memories)
-        store.sessions.save_extraction(Session("s0", "codex", found.key, project, 1.0, 2.0, ended=2.0))
+        store.save(Session("s0", "codex", found.key, project, 1.0, 2.0, ended=2.0))
 
 
 def as_it_is(home: Home, project: str) -> tuple[dict, set]:

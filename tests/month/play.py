@@ -86,7 +86,8 @@ def play(folder: Path, *, days: int = DAYS, attentive: bool = True) -> Month:
     product.commit("Havn as it was", at=FIRST - DAY, who="mia")
     month = Month()
     with _git_asked_once(), seams.at_home(home.root):
-        app = App(home, now=clock, choose=random.Random(30).choice)
+        app = App(home, now=clock)
+        app.store.memories.choose = random.Random(30).choice
         try:
             with seams.served(app):
                 player = _Player(app, product, clock, month, attentive=attentive)

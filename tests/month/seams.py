@@ -51,17 +51,15 @@ class User:
         self.says("goal", "done", self._goals[title])
 
     def review(self, answers: dict[str, bool]) -> list[str]:
-        """Say yes or no to what waits, by the words in it; the ids of what was refused or thrown away."""
-        waiting = self.asks("review", "--project", str(self.root))
+        """Say yes or no to the notes that wait, by the words in it; the ids of those that were thrown away."""
         refused = []
-        for what, yes, no in (("proposals", "accept", "refuse"), ("notes", "promote", "discard")):
-            for memory in waiting[what]:
-                decisions = [answer for words, answer in answers.items() if words in memory["title"].lower()]
-                if decisions and decisions[0]:
-                    self.says("review", yes, memory["id"], *(["learning"] if what == "notes" else []))
-                elif decisions:
-                    self.says("review", no, memory["id"])
-                    refused.append(memory["id"])
+        for memory in self.asks("review", "--project", str(self.root))["notes"]:
+            decisions = [answer for words, answer in answers.items() if words in memory["title"].lower()]
+            if decisions and decisions[0]:
+                self.says("review", "promote", memory["id"], "learning")
+            elif decisions:
+                self.says("review", "discard", memory["id"])
+                refused.append(memory["id"])
         return refused
 
     def tidies(self) -> int:

@@ -85,7 +85,7 @@ GONE = {
     "check_token": 21,
     "discount": 24,
 }
-# What the users answer when they are asked, and the day: words of a proposal or a note -> yes or no.
+# What the users answer when they are asked, and the day: words of a note -> yes or no.
 REVIEWS = {
     12: {"uv run pytest": True, "british": True, "olga": False},
     20: {"logger": True, "single quotes": False, "double quotes": False, "rust": False},

@@ -132,6 +132,6 @@ def test_merges_stay_within_project_and_kind_and_are_not_redone():
     assert not plan(list(now.values()), about=ABOUT)
 
 
-@table("status", ["superseded", "stale", "proposed", "discarded", "forgotten"])
+@table("status", ["superseded", "stale", "discarded", "forgotten"])
 def test_only_what_is_active_is_merged(status):
     assert not merged(memory("Use Redis", "dec-1"), memory("Use Redis", "dec-2", status=status))

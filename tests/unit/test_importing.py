@@ -225,7 +225,7 @@ def test_a_store_that_cannot_be_written_ends_the_import_and_is_told(bench: Bench
     def fails(*_: Any, **__: Any) -> Any:
         raise StoreError("the disk is full", hint="make room")
 
-    monkeypatch.setattr(bench.store, "put_import", fails)
+    monkeypatch.setattr(bench.store, "save", fails)
     bench.give("a", batch("x"))
     status = bench.run("a")
     assert status["state"] == "failed"

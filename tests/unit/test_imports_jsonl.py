@@ -71,12 +71,8 @@ def filled(store: Store, project: Project = HERE) -> None:
     store.memories.put([replace(oldest, status="superseded", superseded_by=older.id)])
     store.memories.put([replace(kept[3], status="stale"), replace(kept[4], status="discarded")])
     store.memories.put([], links=[Link(newest.id, "supersedes", older.id), Link(oldest.id, "relates-to", kept[5].id)])
-    store.sessions.put_changes(
-        [Change(project=key, file="x.py", function="f", what="NEW", signature="f()", line=1, at=3.0)]
-    )
-    store.sessions.save_extraction(
-        Session(id=f"{key}-s2", host="h", project=key, cwd="/x", started=1.0, last=2.0, ended=2.0)
-    )
+    store.save(changes=[Change(project=key, file="x.py", function="f", what="NEW", signature="f()", line=1, at=3.0)])
+    store.save(Session(id=f"{key}-s2", host="h", project=key, cwd="/x", started=1.0, last=2.0, ended=2.0))
 
 
 def written(store: Store, path: Path, *, project: Project | None = HERE) -> Path:
@@ -154,8 +150,11 @@ def test_what_is_there_already_is_neither_overwritten_nor_taken(make_store, othe
     tmp_path = tmp_path_factory.mktemp("x")
     filled(store)
     taken_ids = [memory.id for _, memory in store.memories.page(limit=99)]
-    other.put_import(
-        [replace(memory, uid=f"mine-{memory.id}", superseded_by="") for _, memory in store.memories.page(limit=99)],
+    other.save(
+        imported=True,
+        memories=[
+            replace(memory, uid=f"mine-{memory.id}", superseded_by="") for _, memory in store.memories.page(limit=99)
+        ],
     )
     taken(other, written(store, tmp_path / "x.jsonl"))
     by_uid = {memory.uid: memory for _, memory in other.memories.page(limit=99)}
@@ -244,6 +243,12 @@ ROW = {
 def file_of(path: Path, *lines: Any) -> Path:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return path
+
+
+def test_a_rule_that_an_earlier_version_proposed_is_discarded(store: Store, tmp_path: Path):
+    taken(store, file_of(tmp_path / "x.jsonl", HEADER, {"memory": ROW | {"uid": "old", "status": "proposed"}}))
+    (kept,) = store.memories.get_by_uid(["old"])
+    assert (kept.title, kept.status) == ("Use tabs", "discarded")
 
 
 @table("times", ["often", [1], 10**30, -1, None])

@@ -72,7 +72,7 @@ def test_what_is_said_again_counts_and_keeps_what_was_decided_about_it() -> None
     assert (got.seen, got.created, got.confirmed, got.confidence) == (2, 10.0, 20.0, 0.9)
     assert set(got.files) == {"a.py", "b.py"}
     # What is superseded, discarded or forgotten stays so; what was stale is said again.
-    for status in ("superseded", "discarded", "forgotten", "proposed"):
+    for status in ("superseded", "discarded", "forgotten"):
         assert merge(replace(known, status=status, superseded_by="x"), statement(session="s2")).status == status
     assert merge(replace(known, status="stale"), statement(session="s2")).status == "active"
     # What the user revised keeps the user's words, and is counted all the same.

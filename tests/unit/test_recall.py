@@ -236,7 +236,7 @@ def test_what_is_superseded_unsure_or_anothers_is_never_told(make_store):
                 "The walrus pool opening hours are in pool.ini because of Bob", status="superseded", superseded_by="x"
             ),
             a_memory(
-                "The walrus pool opening hours are in red.ini because of Bob", status="proposed", kind="preference"
+                "The walrus pool opening hours are in red.ini because of Bob", status="discarded", kind="preference"
             ),
             *noise(),
         ]

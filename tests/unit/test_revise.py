@@ -53,8 +53,8 @@ def test_revised_words_are_the_users_and_sessions_leave_them():
     assert (after.seen, after.confirmed, after.created) == (3, 9.0, 1.0)
     assert after.detail["seen_in"] == {"s1": 1, "s2": 2}
     assert merge(after, fresh) == after  # told again, it counts once
-    # What somebody put aside or has yet to decide is not said back to life.
-    for status in ("superseded", "discarded", "proposed", "forgotten"):
+    # What somebody put aside is not said back to life.
+    for status in ("superseded", "discarded", "forgotten"):
         mine = replace(DECISION, status=status, superseded_by="dec-2" if status == "superseded" else "")
         after = merge(mine, replace(DECISION, confirmed=9.0))
         assert (after.status, after.superseded_by) == (status, mine.superseded_by)

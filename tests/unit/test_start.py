@@ -237,7 +237,7 @@ def test_only_the_users_words_become_rules_and_only_sure_ones(store):
             a_memory("Maybe shorter names", kind="preference", confidence=0.5),
             a_memory("Names end in _at", kind="correction", confidence=0.5, seen=2),
             a_memory("Old rule", kind="preference", status="superseded", superseded_by="x"),
-            a_memory("Waiting rule", kind="preference", status="proposed"),
+            a_memory("Discarded rule", kind="preference", status="discarded"),
         ]
     )
     assert {line.split(" (")[0] for line in part(start_text(store), "Rules")} == {

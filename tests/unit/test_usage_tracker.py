@@ -139,7 +139,7 @@ def test_what_cannot_be_told_is_looked_at_once(stand):
     stand.happens("SessionEnd", "session_end", reason="exit")
     runs(stand.extraction())
     assert stand.verdict() == (None, UNDECIDABLE)
-    assert stand.store.injections.undecided_sessions(since=0.0, before=stand.now + 1) == ()
+    assert stand.store.sessions.list(undecided=True, since=0.0, before=(stand.now + 1, "")) == ()
 
 
 @table("broken", ["add", "usage_of"])
@@ -163,7 +163,7 @@ def test_what_goes_wrong_with_usage_breaks_no_extraction(stand, monkeypatch, bro
 def test_a_look_for_silent_sessions_is_rare(stand, monkeypatch):
     monkeypatch.setattr(extract, "OVERDUE_EVERY", 1e9)
     searches = []
-    monkeypatch.setattr(stand.store.injections, "undecided_sessions", lambda **_: searches.append(1) or ())
+    monkeypatch.setattr(stand.store.sessions, "list", lambda **_: searches.append(1) or ())
     tracker = UsageTracker(stand.services)
     for _ in range(50):
         tracker.overdue()

@@ -18,7 +18,7 @@ SCROLLED = "document.querySelector('.mem-list').scrollTop"
 # -- several at once, and what waits ---------------------------------------------------------------------------------
 
 
-def test_what_waits_is_decided_and_for_everywhere(page, viewer):
+def test_what_waits_is_decided(page, viewer):
     notes = keep(viewer, "capstan", 1, kind="note")
     open_list(page, viewer, "?view=waiting")
     note = page.locator(".mem-row", has_text="capstan 0")
@@ -28,11 +28,6 @@ def test_what_waits_is_decided_and_for_everywhere(page, viewer):
     note.get_by_role("button", name="Promote").click()
     toast(page, "it is a goal now")
     assert {memory(viewer, id)["status"] for id in notes} == {"superseded"}
-    rule = page.locator(".mem-row", has=page.get_by_role("button", name="Accept everywhere")).first
-    id = rule.get_attribute("data-of")
-    rule.get_by_role("button", name="Accept everywhere").click()
-    toast(page, "Accepted: it is a rule now")
-    assert (memory(viewer, id)["scope"], memory(viewer, id)["status"]) == ("universal", "active")
 
 
 # -- edits -----------------------------------------------------------------------------------------------------------

@@ -151,9 +151,10 @@ def edit_and_pin(page: Any, viewer: Viewer) -> None:
 
 
 def waiting(page: Any, viewer: Viewer) -> None:
+    keep(viewer, "capstan", 1, kind="note")
     open_list(page, viewer, "?view=waiting")
-    page.get_by_role("button", name="Accept", exact=True).first.click()
-    toast(page, "Accepted")
+    page.get_by_role("button", name="Discard").first.click()
+    toast(page, "Discarded")
 
 
 def forget(page: Any, viewer: Viewer) -> None:

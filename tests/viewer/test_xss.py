@@ -156,7 +156,7 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
         at=now,
     )
     changes = [Change(project, each, each, what="NEW", signature=each, session=id, at=now) for each in texts]
-    store.sessions.put_changes(changes)
+    store.save(changes=changes)
     factors = dict.fromkeys(texts, 0.5)
     item = Item(all_of_it.id, layer=joined, score=0.5, tokens=5, why=factors, used=True, how=joined)
     store.injections.record(
@@ -182,9 +182,7 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
     )
     store.events.append(happened(number, texts, project=project, now=now))
     # All of it is told already: extraction this much would keep the worker busy through all tests, and beyond.
-    store.sessions.save_extraction(
-        Session(f"told {number}", "claude-code", project, "/", now - 400, now, now), upto=10**9
-    )
+    store.save(Session(f"told {number}", "claude-code", project, "/", now - 400, now, now), upto=10**9)
     store.stats.record_model_call(
         ModelCall(now, joined, joined, purpose=joined, session=id, outcome=f"failed:{joined}")
     )

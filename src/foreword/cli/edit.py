@@ -12,7 +12,6 @@ from foreword.cli import output
 from foreword.cli.connection import connect, folder, project_query, refuse_agents, route
 from foreword.cli.memories import warn_of_secrets
 from foreword.cli.options import AllProjects, Files, Id, Json, Project, ProjectOrKey, Scope, Since
-from foreword.encoding import plural
 
 review_app = typer.Typer(name="review", rich_markup_mode=None)
 Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wording.")]
@@ -20,36 +19,16 @@ Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wo
 
 @review_app.callback(invoke_without_command=True)
 def review(context: typer.Context, everything: AllProjects = False, project: Project = "", json: Json = False) -> None:
-    """List proposed rules and notes, and decide on them.
-
-    A correction that you made more than once is proposed as a rule; no agent sees it before you accept it. Notes
-    become what they are (a decision, a rule, a goal), or go.
-    """
+    """List your notes, and decide on them: each becomes what it is (a decision, a rule, a goal), or goes."""
     if context.invoked_subcommand is not None:
         return
     answer = connect().get("/api/review", project_path="" if everything else folder(project))
     output.exit_with_json(answer, enabled=json)
-    for what in ("proposals", "notes"):
-        for memory in answer[what]:
-            seen_in = memory["detail"].get("seen_in")
-            origin = [output.age(max(memory["created"], memory["confirmed"]))]
-            origin += [f"said {memory['seen']}x in {plural(len(seen_in), 'sessions')}"] if seen_in else []
-            output.write(f"{memory['id']}  [{what[:-1]}] {memory['title']}")
-            output.write(f"  {'; '.join([*origin, memory['project'] or memory['scope']])}")
+    for memory in answer["notes"]:
+        output.write(f"{memory['id']}  [note] {memory['title']}")
+        output.write(f"  {output.age(memory['created'])}; {memory['project'] or memory['scope']}")
     if not answer["waiting"]:
         output.remark("nothing to review")
-
-
-@review_app.command()
-def accept(id: Id, scope: Scope = "", title: Title = "") -> None:
-    """Make a proposal a rule."""
-    _decide("accept", id, scope=scope, title=title)
-
-
-@review_app.command()
-def refuse(id: Id) -> None:
-    """Refuse a proposal; it is not made again."""
-    _decide("refuse", id)
 
 
 @review_app.command()

@@ -23,7 +23,6 @@ DONE = {
     "supersede": "superseded by a later decision",
     "stale": "marked stale, since their code is gone",
     "restore": "restored, since their code is back",
-    "propose": "proposed as a rule; decide in `foreword review`",
     "retell": "corrected, since a later decision holds",
 }
 

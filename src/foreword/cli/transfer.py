@@ -172,7 +172,6 @@ def restore(
     added = f", {before:,} memories before" if before is not None else ""
     output.write(f"restored from {restored['file']}: {_rows_of(restored)}{added}")
     output.write(f"{plural(restored['taken_over'], 'events')} taken over; what was replaced is {restored['replaced']}")
-    output.warn([f"the other events wait: {restored['waiting']}"] if restored["waiting"] else [])
     output.warn(f"{rows:,} rows of {table} could not be read" for table, rows in restored["unreadable"].items())
     _print_losses(restored["losses"])
 

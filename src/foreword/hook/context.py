@@ -9,6 +9,7 @@ import stat
 import time
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from foreword.hook.offline import Offline
 from foreword.models import CONTINUING_SOURCES, Context, NoContext, Trigger, is_resent
 from foreword.recall.pipeline import Window, injection_of, options_of, recall
 from foreword.store import SCHEMA, StoreReader
+from foreword.store.projects import counts_as
 
 if TYPE_CHECKING:
     import sqlite3
@@ -70,7 +72,10 @@ def _recall(
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
     if schema < SCHEMA:
         return None  # the worker that was just started brings it up to date
-    trigger = trigger._replace(project=reader.projects.resolve(trigger.project))
+    known, project = reader.projects.all(), trigger.project
+    key = counts_as(project.key, known)
+    name = known[key].name if key in known else ""
+    trigger = trigger._replace(project=replace(project, key=key, name=name or project.name))
     if trigger.stable and (first := _resent_block(here, trigger, reader)):
         return str(first["text"])
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from foreword.capture.payload import HookCall
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload
-from foreword.paths import sync_folder
+from foreword.paths import sync_path
 
 RESERVE = ".reserve"  # beside the folder: nothing in it waits for a worker
 RESERVED = 1 << 20
@@ -75,7 +75,7 @@ class SpoolWriter:
                 self._use_reserve()
                 sync(self._fd)
             if self._new:
-                sync_folder(self._folder)
+                sync_path(self._folder)
         finally:
             os.close(self._fd)
 
@@ -160,7 +160,7 @@ def take(folder: str, name: str) -> str:
         if not here.st_size or not _is_current(folder, here):
             return ""
         os.rename(f"{folder}/current", f"{folder}/{name}")
-        sync_folder(folder)
+        sync_path(folder)
         return f"{folder}/{name}"
     finally:
         os.close(fd)

@@ -187,6 +187,8 @@ def _row(raw: bytes) -> Row:
     for name in ("superseded_by", "source", "target"):  # another store has other ids
         if values.get(f"{name}_uid"):
             values[name] = values[f"{name}_uid"]
+    if part == "memory" and values.get("status") == "proposed":
+        values["status"] = "discarded"  # as the store does with what earlier versions proposed
     for name, known in CHOICES.get(part, {}).items():
         if values.get(name) not in known:
             raise BadLine(f"unknown {name} {str(values.get(name))[:80]!r}")

@@ -15,7 +15,7 @@ from typing import Any
 from foreword.agents.setup import AgentResidue, Entry
 from foreword.errors import ForewordError
 from foreword.install.jsonc import Keys
-from foreword.paths import UNFINISHED, Home, replacing, sync_folder
+from foreword.paths import UNFINISHED, Home, replacing, sync_path
 
 OUR_FILE, OUR_FOLDER = 0o600, 0o700
 LARGEST = 32 * 1024 * 1024  # bytes; a settings file that is larger is something else
@@ -62,7 +62,7 @@ def write(path: Path, data: bytes | None) -> None:
                 with suppress(PermissionError):  # a group that we are not in any more
                     os.fchown(file.fileno(), before.st_uid, before.st_gid)
     with suppress(FileNotFoundError):
-        sync_folder(real.parent)  # only then a new name in it lasts
+        sync_path(real.parent)  # only then a new name in it lasts
 
 
 def sweep(path: Path) -> Path:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 
-from foreword.audit import MemoryChange, PlanContext
+from foreword.audit import MemoryChange, PlanContext, still_wanted
 from foreword.encoding import read_words
 from foreword.extract.merge import ALSO, evidence_of, seen_again, together
 from foreword.extract.text import stem, stems
-from foreword.models import Link, Memory, trust_rank
+from foreword.models import Link, Memory, text, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
 MIN_SIMILARITY = 0.9  # share of the words of two memories that both hold, from which on they say the same
@@ -38,6 +38,34 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
         if memory.status == "active" and memory.kind in LASTING:
             groups.setdefault((memory.scope, memory.project, memory.kind), []).append(memory)
     return tuple(each for name in sorted(groups) for each in _merges(groups[name], apart))
+
+
+def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
+    """Count corrections of what is a rule already for the rule, and supersede them by it."""
+    own = [each for each in memories if each.trust == "user" and each.status == "active"]
+    rules = {each.id: each for each in own if each.kind == "preference"}
+    planned = []
+    for correction in (each for each in own if each.kind == "correction"):
+        earlier = (each for each in rules.values() if each.created < correction.created)
+        rule = next((each for each in earlier if each.scope == correction.scope and same_rule(each, correction)), None)
+        if rule is not None:
+            last = max(rule.confirmed, correction.confirmed)
+            after = rules[rule.id] = replace(rule, seen=rule.seen + correction.seen, confirmed=last)
+            superseded = replace(correction, status="superseded", superseded_by=rule.id)
+            planned.append(MemoryChange("confirm", "said again", changed=((rule, after), (correction, superseded))))
+    return still_wanted(planned, about=about)
+
+
+def same_rule(one: Memory, other: Memory) -> bool:
+    """Return whether two rules say the same: in the same words, or the same in place of the same."""
+    wrong, other_wrong = (words_of(text(each.detail, "instead_of")) for each in (one, other))
+    if wrong and other_wrong:
+        # "plain pytest" is pytest; what is to be used instead must be the same all the same.
+        rest = (words_of(each.title) - wrong - other_wrong for each in (one, other))
+        return (wrong <= other_wrong or other_wrong <= wrong) and bool(frozenset.intersection(*rest))
+    words, more = words_of(one.title), words_of(other.title)
+    titles = one.title, other.title
+    return same_statement(*titles) or (words == more and bool(words) and not differ(*titles))
 
 
 # ---- which memories say the same

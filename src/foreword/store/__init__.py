@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from foreword.errors import BadRequest, StoreError
 from foreword.models import Change, Link, Memory, Session
 from foreword.store.injections import Injections
-from foreword.store.memories import Memories, random_letter
+from foreword.store.memories import Memories
 from foreword.store.projects import Projects
 from foreword.store.search import Search
 from foreword.store.sql import SCHEMA, ReadOnly, transaction
@@ -27,7 +27,7 @@ __all__ = ["SCHEMA", "Store", "StoreReader"]
 class Store:
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
-    def __init__(self, path: Path, *, backups: Path, choose: Callable[[str], str] = random_letter) -> None:
+    def __init__(self, path: Path, *, backups: Path) -> None:
         # A hook without a worker has no apsw, and no time for what it never reads.
         from foreword.store.audit import Audit
         from foreword.store.browsing import Browsing
@@ -39,7 +39,7 @@ class Store:
 
         self.database = self._db = Database(path, backups=backups)
         self.tombstones = Tombstones(self.database.query)
-        self.memories = Memories(self, choose=choose)
+        self.memories = Memories(self)
         self.search = Search(self)
         self.events = Events(self)
         self.sessions = Sessions(self)
@@ -51,26 +51,31 @@ class Store:
         self.maintenance = Maintenance(self)
 
     @transaction
-    def put_import(
+    def save(
         self,
-        memories: Sequence[Memory],
+        session: Session | None = None,
         *,
+        upto: int = 0,
+        memories: Sequence[Memory] = (),
         links: Sequence[Link] = (),
         changes: Sequence[Change] = (),
-        session: Session | None = None,
+        imported: bool = False,
     ) -> tuple[Memory, ...]:
-        """Store what an import read, all or nothing; return it oldest first.
+        """Store what was extracted from a session's events up to number *upto*, or read by an import, all or nothing.
 
-        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then.
+        A session that no event came from becomes known; ends of links may be uids. Of an import, ids that are free are
+        kept, `superseded_by` may be a uid of anything known by then, and the memories are returned oldest first.
         """
-        whole = [memory for memory in memories if not self.tombstones.is_cut(memory)]
-        kept = self.memories.put(sorted(whole, key=lambda memory: memory.created), links=links, imported=True)
+        if imported:
+            whole = (memory for memory in memories if not self.tombstones.is_cut(memory))
+            memories = sorted(whole, key=lambda memory: memory.created)
+        kept = self.memories.put(memories, links=links, imported=imported)
         self.sessions.put_changes(changes)
         if session:
-            self.sessions.save_extraction(session)
-            if 0 < session.newest <= session.extracted:  # numbers are each store's own
-                sql = "UPDATE sessions SET extracted = newest WHERE id = ? AND events <= ?"
-                self.database.execute(sql, (session.id, session.events))
+            self.sessions.put(session, upto=upto)
+        if session and imported and 0 < session.newest <= session.extracted:  # numbers are each store's own
+            sql = "UPDATE sessions SET extracted = newest WHERE id = ? AND events <= ?"
+            self.database.execute(sql, (session.id, session.events))
         return kept
 
     def full_id(self, prefix: str) -> str:

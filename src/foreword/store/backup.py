@@ -21,18 +21,19 @@ from typing import Any
 
 import apsw
 
-from foreword.encoding import dumps, loads, sized
+from foreword.encoding import loads, sized
 from foreword.errors import StoreError
 from foreword.models import Event
+from foreword.paths import sync_path
 from foreword.store import Store
 from foreword.store.database import KnownEvents, open_connection
 from foreword.store.forget import Backup, Tombstones
 from foreword.store.maintenance import DERIVED, Execute
-from foreword.store.migrations import execute_all, migrate, schema_sql, upgrade
+from foreword.store.migrations import execute_all, migrate, schema_sql, tables, upgrade
 from foreword.store.sql import marks
 
 COPY, REPLACED, UNFINISHED = "memory-", "replaced-", ".tmp"
-RESTORED = "restored"  # the checkpoint that names the replaced database whose events are still to be taken over
+RESTORED = "restored"  # the checkpoint by which earlier versions named the database whose events they take over later
 WEEKLY = 4  # copies that are kept besides the daily ones, one a week
 REPLACED_DAYS = 28  # that a database is kept for which another one was restored
 SPARE = 32 * 1024 * 1024  # bytes that a copy leaves free
@@ -85,7 +86,7 @@ def check(db: apsw.Connection, file: Path, *, interrupted: Callable[[], bool] = 
     except _UNREADABLE as exc:
         damage.append(str(exc))
     with suppress(*_UNREADABLE):
-        for table, columns in _tables(db) if damage else JSON_TEXTS.items():
+        for table, columns in (_own_tables(db) if damage else JSON_TEXTS).items():
             deque(readable(db, table, columns, lost), maxlen=0)
         for name, what in COUNTED.items():
             rows[name] = db.execute(f"SELECT {what}").get
@@ -180,9 +181,9 @@ def copy(db: apsw.Connection, target: Path, *, interrupted: Callable[[], bool] =
             report = check(made, unfinished, interrupted=interrupted)
         if report.damage:
             raise Damaged(f"the copy is damaged: {report.damage[0]}", hint=report.way_out)
-        _sync(unfinished)
+        sync_path(unfinished)
         unfinished.replace(target)
-        _sync(target.parent)
+        sync_path(target.parent)
     except apsw.InterruptError as exc:
         raise StoreError("the copy was interrupted", hint="it is made again later") from exc
     except (apsw.Error, OSError) as exc:
@@ -202,14 +203,6 @@ def _check_space(folder: Path, needed: int) -> None:
         raise StoreError(
             f"not enough space in {folder}: {sized(needed + SPARE)} are needed, {sized(free)} free", hint=hint
         )
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def new_path(folder: Path, prefix: str) -> Path:
@@ -278,14 +271,10 @@ def prepare(file: Path, new: Path, known: apsw.Connection) -> tuple[Report, dict
     if damage := _unreadable(file):
         raise StoreError(f"{file}: {damage}", hint=hint)
     try:
-        for ending in ("", "-wal"):
-            if (path := Path(f"{file}{ending}")).exists():
-                _copy_file(path, Path(f"{new}{ending}"))
-    except OSError as exc:
-        raise StoreError(f"cannot copy {file}: {exc.strerror}", hint="check the path and its permissions") from exc
-    with closing(open_connection(new, apsw.SQLITE_OPEN_READWRITE)) as db:
-        if damaged := check(db, new).damage:
-            raise StoreError(f"{file} is damaged: {damaged[0]}", hint=hint)
+        with borrowed(file, new.parent) as db:
+            copy(db, new)
+    except Damaged as exc:
+        raise StoreError(f"{file} is damaged: {exc}", hint=hint) from exc
     return _finish(new, known), {}
 
 
@@ -298,17 +287,11 @@ def _finish(new: Path, known: apsw.Connection) -> Report:
         return check(db, new)
 
 
-def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, since: int = -1) -> None:
-    """Let *new* take the place of the closed *database* at once, which *replaced* keeps.
-
-    Its events are taken over later, if *since* is given: up to this number, *new* has all of them.
-    """
+def put_in_place(new: Path, database: Path, *, replaced: Path | None = None) -> None:
+    """Let *new* take the place of the closed *database* at once, which *replaced* keeps."""
     if replaced:
-        with closing(open_connection(new, apsw.SQLITE_OPEN_READWRITE)) as db:
+        with closing(open_connection(new, apsw.SQLITE_OPEN_READONLY)) as db:
             known = KnownEvents(database)  # what the new one lacks is reported by who restores it
-            if since >= 0:
-                noted = dumps({"file": str(replaced), "since": since, "newest": known.number, "events": known.count})
-                db.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (RESTORED, noted, time.time()))
             known.note(*db.execute("SELECT ifnull(max(number), 0), count(*) FROM events").get)
             known.close()
         for ending in ("-wal", ""):
@@ -316,9 +299,9 @@ def put_in_place(new: Path, database: Path, *, replaced: Path | None = None, sin
                 os.link(f"{database}{ending}", f"{replaced}{ending}")
     remove_log(database)
     new.chmod(0o600)
-    _sync(new)
+    sync_path(new)
     new.replace(database)
-    _sync(database.parent)
+    sync_path(database.parent)
 
 
 def remove_log(database: Path) -> None:
@@ -327,25 +310,22 @@ def remove_log(database: Path) -> None:
         Path(f"{database}{ending}").unlink(missing_ok=True)
 
 
-def take_over(store: Store) -> tuple[int, int]:
-    """Store the events that a replaced database has and this one lacks; return how many, and how many are lost.
+def take_over(database: Path, store: Store, folder: Path, *, since: int, newest: int, events: int) -> tuple[int, int]:
+    """Add the events of a closed *database* that *store* lacks; return how many, and how many are lost.
 
-    Begun again after a kill or on a full disk, it takes what is left.
+    Up to number *since*, *store* has all of them; the database had so many *events*, up to number *newest*.
     """
     taken, numbers, unreadable = 0, list[int](), defaultdict[str, list[int]](list)
-    noted = loads(store.checkpoint(RESTORED))
-    file, since = Path(noted["file"]), noted["since"]
     columns = ("number", "key", "host", "name", "kind", "session", "project", "cwd", "at", "payload")
-    with borrowed(file, file.parent) as db:
+    with borrowed(database, folder) as db:
         rows = readable(db, "events", columns, unreadable)
         while batch := list(islice(rows, BATCH)):
             numbers += [row[0] for row in batch]
-            events = [Event._make([*each, loads(payload), False, 0]) for _, *each, payload in batch]
-            taken += sum(store.events.append(events))
+            found = [Event._make([*each, loads(payload), False, 0]) for _, *each, payload in batch]
+            taken += sum(store.events.append(found))
     numbers += filter(None, unreadable["events"])
-    left = noted["newest"] - since - sum(number > since for number in numbers)  # of these, some were deleted
-    lost = max(0, min(left, noted["events"] - len(numbers)))
-    store.set_checkpoint(RESTORED, "", at=time.time())
+    left = newest - since - sum(number > since for number in numbers)  # of these, some were deleted
+    lost = max(0, min(left, events - len(numbers)))
     return taken, lost + sum(number > since for number in unreadable["events"])
 
 
@@ -386,10 +366,10 @@ def _salvage(db: apsw.Connection, new: Path, copy: apsw.Connection | None = None
     with closing(apsw.Connection(str(new))) as target:
         migrate(target, backups=new.parent)
         try:
-            present = dict(_tables(db))
+            present = _own_tables(db)
         except apsw.Error as exc:
             raise Damaged(f"nothing can be read: {exc}", hint="`foreword restore` takes a copy") from exc
-        for table, columns in _tables(target):
+        for table, columns in _own_tables(target).items():
             both = [name for name in columns if name in present.get(table, ())]
             into = f"INSERT OR IGNORE INTO {table} ({', '.join(both)}) VALUES ({marks(both)})"
             with target:
@@ -398,6 +378,7 @@ def _salvage(db: apsw.Connection, new: Path, copy: apsw.Connection | None = None
             if table in lost and copy and table != "checkpoints":
                 with target, suppress(apsw.Error):
                     lost[table] = _fill(target, into, copy, f"SELECT {', '.join(both)} FROM {table}", lost[table])
+        target.execute("UPDATE memories SET status = 'discarded' WHERE status = 'proposed'")  # of schema 10 and before
         return check(target, new), {table: len(rows) for table, rows in lost.items() if rows}
 
 
@@ -413,10 +394,8 @@ def _fill(target: apsw.Connection, into: str, copy: apsw.Connection, select: str
     return left
 
 
-def _tables(db: apsw.Connection) -> list[tuple[str, tuple[str, ...]]]:
-    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    own = [name for name in names if not name.startswith(DERIVED)]
-    return [(name, tuple(row[1] for row in db.execute(f"PRAGMA table_info({name})"))) for name in own]
+def _own_tables(db: apsw.Connection) -> dict[str, tuple[str, ...]]:
+    return {name: columns for name, columns in tables(db).items() if not name.startswith(DERIVED)}
 
 
 def readable(db: apsw.Connection, table: str, columns: Sequence[str], lost: Lost) -> Iterator[list[Any]]:

@@ -14,7 +14,7 @@ from foreword.models import Memory
 from foreword.store.sql import Repository, marks
 from foreword.terms import any_of, terms
 
-SHOWN_STATUSES = ("active", "proposed")  # unless others are asked for
+SHOWN_STATUSES = ("active",)  # unless others are asked for
 FACETS = ("kind", "scope", "project", "status", "trust", "pinned", "tag", "file")
 TOP = 20  # tags and files that are counted; others are found by typing
 MAX_PAGE = 200

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from foreword.encoding import dumps, loads
-from foreword.models import Injection, Item, Session, UsageVerdict
-from foreword.store.sql import EACH, IN_WINDOW, SESSION, WINDOW, Repository, transaction, where
+from foreword.models import Injection, Item, UsageVerdict
+from foreword.store.sql import EACH, IN_WINDOW, WINDOW, Repository, transaction, where
 
 # Layers that mention a memory in a line: it was not shown in full there.
 _MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
@@ -127,16 +127,6 @@ class Injections(Repository):
             (session, limit),
         )
         return newest[::-1]
-
-    def undecided_sessions(self, *, since: float, before: float, limit: int = 20) -> tuple[Session, ...]:
-        """Return sessions whose last event lies between these times and that have items without a verdict."""
-        rows = self._all(
-            f"""SELECT {SESSION} FROM sessions WHERE last BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM injections j
-            JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = sessions.id AND i.used IS NULL AND i.how = '') ORDER BY last DESC, id LIMIT ?""",
-            (since, before, limit),
-        )
-        return tuple(Session(*row) for row in rows)
 
     def sessions_using(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return the sessions that used each of these memories; those that nobody used are left out."""

@@ -168,24 +168,26 @@ class Maintenance(Repository):
             )
 
     # -- age and size -------------------------------------------------------------------------------------------
-    def old_rows(self, keep_days: Mapping[str, int], *, now: float) -> dict[str, int]:
-        """Return how many rows of each class are older than the days for which its setting keeps them, 0 for ever."""
-        self._db.flush()
-        found = {}
-        for each in PRUNABLE:
-            where, values = self._old(each, keep_days, now=now)
-            found[each.name] = self._all(f"SELECT count(*) FROM {each.rows} WHERE {where}", values)[0][0]
-        return found
-
-    def prune(self, keep_days: Mapping[str, int], *, most_bytes: int, now: float) -> Iterator[tuple[str, int]]:
+    def prune(
+        self, keep_days: Mapping[str, int], *, most_bytes: int, now: float, dry_run: bool = False
+    ) -> Iterator[tuple[str, int]]:
         """Delete what is too old, and where the store has more than *most_bytes*, not 0, the oldest of what may go.
 
-        Yields class and rows after each small transaction, so that the caller can give way to hooks or stop.
+        Yields class and rows after each small transaction, so that the caller can give way to hooks or stop. A
+        *dry_run* counts the rows of each class that are older than the days for which its setting keeps them.
         """
-        self._store.search.check_index()
+        self._db.flush()
+        if not dry_run:
+            self._check_index()
         for each in PRUNABLE:
-            while rows := self._delete(each, *self._old(each, keep_days, now=now)):
+            old = self._old(each, keep_days, now=now)
+            if dry_run:
+                yield each.name, self._all(f"SELECT count(*) FROM {each.rows} WHERE {old[0]}", old[1])[0][0]
+                continue
+            while rows := self._delete(each, *old):
                 yield each.name, rows
+        if dry_run:
+            return
         if not most_bytes or self._store.stats.size().used <= most_bytes:
             return
         for each in PRUNABLE:

@@ -60,9 +60,10 @@ def random_letter(letters: str) -> str:
 class Memories(Repository):
     """The memories, read by id, kind, time and session, and written."""
 
-    def __init__(self, store: Store, *, choose: Callable[[str], str] = random_letter) -> None:
+    choose: Callable[[str], str] = staticmethod(random_letter)  # the characters of new ids
+
+    def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._choose = choose  # the characters of new ids
         self._without_vector = 0  # grows whenever a memory is kept without a vector
         self._all_have_vectors: tuple[object, ...] = ()  # the model and the count above at which nothing was lacking
 
@@ -210,7 +211,7 @@ class Memories(Repository):
             # The id that an imported memory brings is kept where it is free.
             id = memory.id if memory.id.startswith(f"{KINDS[memory.kind]}-") else ""
             while not id or self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).get:
-                id = f"{KINDS[memory.kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
+                id = f"{KINDS[memory.kind]}-{''.join(self.choose(BASE32) for _ in range(8))}"
             memory, place = replace(memory, id=id), self._new_place(owner)
         else:
             # A memory that moves to another scope moves to that scope's range.

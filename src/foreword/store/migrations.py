@@ -59,6 +59,14 @@ MIGRATIONS: tuple[Migration, ...] = (
         DROP TABLE no_context;""",
         may_change=("sessions", "marks", "ledger", "injections", "no_context"),
     ),
+    Migration(
+        11,
+        """DROP INDEX IF EXISTS memories_proposed;
+        UPDATE memories SET status = 'discarded' WHERE status = 'proposed';
+        UPDATE log SET patch = replace(patch, '"status":["proposed",', '"status":["discarded",')
+        WHERE patch LIKE '%"status":["proposed",%';""",
+        may_change=("memories", "log"),
+    ),
 )
 
 
@@ -121,11 +129,11 @@ def _apply(db: apsw.Connection, step: Migration) -> None:
     """Take a step, all or nothing; tables that it does not name must keep their rows, in the columns they had."""
     try:
         db.execute("BEGIN IMMEDIATE")
-        before = {table: columns for table, columns in _tables(db).items() if table not in step.may_change}
+        before = {table: columns for table, columns in tables(db).items() if table not in step.may_change}
         content = {table: _content(db, table, columns) for table, columns in before.items()}
         execute_all(db, step.sql)
         db.pragma("user_version", step.version)
-        after = _tables(db)
+        after = tables(db)
         changed = [
             table
             for table, columns in before.items()
@@ -146,7 +154,7 @@ def _apply(db: apsw.Connection, step: Migration) -> None:
         )
 
 
-def _tables(db: apsw.Connection) -> dict[str, tuple[str, ...]]:
+def tables(db: apsw.Connection) -> dict[str, tuple[str, ...]]:
     """Return the columns of all tables but those of the words index, which can be rebuilt, and SQLite's own."""
     rows = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'")
     names = [name for (name,) in rows if not name.startswith(("sqlite_", "words"))]

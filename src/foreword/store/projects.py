@@ -26,15 +26,6 @@ class Projects(Repository):
         super().__init__(store)
         self._known: tuple[int, Mapping[str, KnownProject]] = (-1, {})  # as they were read last, at which commit
 
-    def resolve(self, project: Project) -> Project:
-        """Return the project that this one counts as: itself, or the one that it is an alias of, with its name."""
-        rows = self._all(
-            """SELECT t.key, t.name FROM projects p JOIN projects t ON t.key = coalesce(nullif(p.alias_of, ''), p.key)
-            WHERE p.key = ?""",
-            (project.key,),
-        )
-        return replace(project, key=rows[0][0], name=rows[0][1] or project.name) if rows else project
-
     def all(self) -> Mapping[str, KnownProject]:
         """Return the projects that were seen, by key; another object whenever that has changed."""
         commits = self._db.commits

@@ -47,7 +47,6 @@ CREATE TABLE IF NOT EXISTS memories (
 CREATE INDEX IF NOT EXISTS memories_recent ON memories (owner, kind, created DESC) WHERE status = 'active';
 CREATE INDEX IF NOT EXISTS memories_session ON memories (session) WHERE session <> '';
 CREATE INDEX IF NOT EXISTS memories_aside ON memories (owner, kind, created DESC) WHERE status <> 'active';
-CREATE INDEX IF NOT EXISTS memories_proposed ON memories (created DESC) WHERE status = 'proposed';
 -- For the viewer's list of all projects, newest first, with its filters: read without the memories' texts.
 CREATE INDEX IF NOT EXISTS memories_newest ON memories (created DESC, status, kind, owner, project, trust, pinned);
 

@@ -48,7 +48,7 @@ class Search(Repository):
         np, (model, scale, data) = numpy(), query.vector
         vector = np.frombuffer(data, dtype=np.int8).astype(np.float32) * scale
         cosines: dict[int, float] = {}
-        for owner, _ in self.owners(query.scopes):
+        for owner, _ in self._owners(query.scopes):
             rows = self._all(
                 """SELECT place, scale, blob FROM vectors WHERE place BETWEEN ? AND ? AND model = ?
                 AND length(blob) = ? ORDER BY place DESC LIMIT ?""",
@@ -60,15 +60,10 @@ class Search(Repository):
             cosines |= {row[0]: score for row, score in zip(rows, scores.tolist(), strict=True) if score > 0}
         return tuple(Hit(memory, "meaning", cosines[at]) for at, memory in self._best(cosines, query).items())
 
-    def check_index(self) -> None:
-        """Raise DamagedIndex where the words index is known to be damaged."""
-        if "index" in self._db.trouble:
-            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`")
-
     # -- words --------------------------------------------------------------------------------------------------
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
-        self.check_index()
+        self._check_index()
         with self._db.same_connection():
             try:
                 return self._by_words(query)
@@ -84,7 +79,7 @@ class Search(Repository):
         Not FTS5's bm25: it counts every word over all projects, at 1 us a posting (1M memories: 17 ms against 1.5), and
         found less on the replay and LoCoMo sets.
         """
-        owners = self.owners(query.scopes)
+        owners = self._owners(query.scopes)
         terms = (*query.terms, *query.synonyms)
         if not owners or not terms:
             return ()
@@ -112,8 +107,8 @@ class Search(Repository):
 
     def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
         """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
-        self.check_index()
-        owners = self.owners(scopes)
+        self._check_index()
+        owners = self._owners(scopes)
         spans = [range_of(owner) for owner, _ in owners]
         counts = {term: len(self._places_with(term, spans, most=COMMON)) for term in terms}
         return counts, sum(newest for _, newest in owners)
@@ -185,7 +180,7 @@ class Search(Repository):
     # -- code ---------------------------------------------------------------------------------------------------
     def by_code(self, query: Query, votes: Mapping[str, float]) -> tuple[Hit, ...]:
         """Return what names these files and functions, best first: the sum of the *votes*, each by its rarity."""
-        owners = self.owners(query.scopes)
+        owners = self._owners(query.scopes)
         size = sum(newest for _, newest in owners)
         holders = self._places_naming(votes, owners)
         weight = {name: rarity(len(places), size) for name, places in holders.items()}
@@ -221,7 +216,7 @@ class Search(Repository):
             AND status = 'active' AND created >= ? ORDER BY created DESC LIMIT ?"""
         span = (query.since, query.limit)
         kinds: list[tuple[str, ...]] = [(each,) for each in query.kinds] or [()]
-        lists = [self._all(sql, (owner, *kind, *span)) for owner, _ in self.owners(query.scopes) for kind in kinds]
+        lists = [self._all(sql, (owner, *kind, *span)) for owner, _ in self._owners(query.scopes) for kind in kinds]
         # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
         share = query.limit // max(1, sum(1 for each in lists if each))
         sure = {place for each in lists for _, place in each[:share]}

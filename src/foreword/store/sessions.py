@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foreword.encoding import loads
-from foreword.models import CONTINUING_SOURCES, Change, Event, Link, Memory, Session
+from foreword.models import CONTINUING_SOURCES, Change, Event, Session
 from foreword.store.sql import FOREVER, SESSION, WINDOW, Repository, as_json, marks, transaction, where
 
 # Two hooks registered for one event send it within seconds; a person repeating it takes longer.
 SAME_EVENT_SECONDS = 10.0
 _EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 _CHANGE = "project, file, function, what, signature, line, end_line, session, at"
+_UNDECIDED = """EXISTS (SELECT 1 FROM injections j JOIN injection_items i ON i.injection = j.id
+ WHERE j.session = sessions.id AND i.used IS NULL AND i.how = '')"""
 
 
 class Events(Repository):
@@ -89,21 +91,27 @@ class Sessions(Repository):
         *projects: str,
         prefix: str = "",
         pending: bool = False,
+        undecided: bool = False,
+        since: float = 0.0,
         before: tuple[float, str] = (FOREVER, ""),
         limit: int = 20,
     ) -> tuple[Session, ...]:
         """Return sessions of these projects, or of all, newest first, behind the one of this last time and id.
 
-        With a *prefix*, those whose ids begin so; *pending* are those with events that are not in their memories yet.
+        With a *prefix*, those whose ids begin so; *pending* are those with events that are not in their memories yet,
+        *undecided* those with injected items that have no verdict.
         """
+        if undecided:
+            self._db.flush()  # injections are written a moment after they were given
         keys, (last, id) = tuple(filter(None, projects)), before
         of_projects = f"project IN ({marks(keys)}) AND" if keys else ""
         of_ids = "id >= ? AND id < ? AND" if prefix else ""
         ids = (prefix, prefix + chr(0x10FFFF)) if prefix else ()
+        waiting = f"{'newest > extracted AND' * pending} {f'{_UNDECIDED} AND' * undecided}"
         return self._sessions(
-            f"""WHERE {of_projects} {of_ids} {"newest > extracted AND" if pending else ""}
-            last <= ? AND (last < ? OR id > ?) ORDER BY last DESC, id LIMIT ?""",
-            (*keys, *ids, last, last, id, limit),
+            f"""WHERE {of_projects} {of_ids} {waiting} last >= ? AND last <= ? AND (last < ? OR id > ?)
+            ORDER BY last DESC, id LIMIT ?""",
+            (*keys, *ids, since, last, last, id, limit),
         )
 
     def get(self, id: str) -> Session | None:
@@ -118,9 +126,9 @@ class Sessions(Repository):
         )
         return tuple(Change(*row) for row in rows)
 
-    @transaction
+    # -- inside a change ----------------------------------------------------------------------------------------
     def put_changes(self, changes: Sequence[Change]) -> None:
-        """Store which functions were new, modified or deleted; of one function a session has one change, the last."""
+        """Write which functions were new, modified or deleted; of one function a session has one change, the last."""
         kept = [each for each in changes if not self._store.tombstones.refuses_part(each.session, at=each.at)]
         self._db.execute_many(
             f"""INSERT INTO changes ({_CHANGE})
@@ -130,33 +138,16 @@ class Sessions(Repository):
             [tuple(vars(each).values()) for each in kept],
         )
 
-    @transaction
-    def save_extraction(
-        self,
-        session: Session,
-        *,
-        upto: int = 0,
-        memories: Sequence[Memory] = (),
-        links: Sequence[Link] = (),
-        changes: Sequence[Change] = (),
-    ) -> tuple[Memory, ...]:
-        """Store what was extracted from a session's events up to number *upto*, all or nothing.
-
-        A session that no event came from becomes known; ends of links may be uids of these memories.
-        """
-        kept = self._store.memories.put(memories, links=links)
-        self.put_changes(changes)
-        if self._store.tombstones.refuses_part(session.id, at=session.last):
-            return kept
-        who = (session.id, session.host, session.project, session.cwd)
-        self._db.execute(
-            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, extracted)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
-            ON CONFLICT (id) DO UPDATE SET started = min(started, excluded.started), last = max(last, excluded.last),
-              events = max(events, excluded.events), extracted = max(extracted, excluded.extracted)""",
-            (*who, session.started, session.last, session.ended, session.events, upto),
-        )
-        return kept
+    def put(self, session: Session, *, upto: int) -> None:
+        """Write a session, and that its memories tell of its events up to number *upto*."""
+        if not self._store.tombstones.refuses_part(session.id, at=session.last):
+            self._db.execute(
+                """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, extracted)
+                VALUES (:id, :host, :project, :cwd, :started, :last, :ended, :events, 0, :upto) ON CONFLICT (id)
+                DO UPDATE SET started = min(started, excluded.started), last = max(last, excluded.last),
+                  events = max(events, excluded.events), extracted = max(extracted, excluded.extracted)""",
+                {**vars(session), "upto": upto},
+            )
 
     def _sessions(self, rest: str, parameters: Sequence[Any]) -> tuple[Session, ...]:
         return tuple(Session(*row) for row in self._all(f"SELECT {SESSION} FROM sessions {rest}", parameters))

@@ -10,6 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from foreword.encoding import loads, storable
+from foreword.errors import DamagedIndex
 from foreword.models import CONTINUING_SOURCES, Memory
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
-SCHEMA = 10  # the version of store/schema.sql, and the newest that this code can read
+SCHEMA = 11  # the version of store/schema.sql, and the newest that this code can read
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 EACH = "(SELECT value FROM json_each(?1))"  # any number of values as one parameter: the statement is prepared once
@@ -45,6 +46,7 @@ class ReadOnly:
         self._execute = execute
         self.failures = failures
         self.trouble: dict[str, str] = {}
+        self.commits = 0
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """Return the rows of a statement."""
@@ -68,7 +70,12 @@ class Repository:
     def _all(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         return self._db.query(sql, parameters)
 
-    def owners(self, scopes: Sequence[str]) -> list[Any]:
+    def _check_index(self) -> None:
+        """Raise DamagedIndex where the words index is known to be damaged."""
+        if "index" in self._db.trouble:
+            raise DamagedIndex(self._db.trouble["index"], hint="run `foreword index`")
+
+    def _owners(self, scopes: Sequence[str]) -> list[Any]:
         """Return number and size of the scopes that exist."""
         return self._all(f"SELECT number, newest FROM owners WHERE scope IN ({marks(scopes)})", tuple(scopes))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -31,11 +30,9 @@ from foreword.worker.working_set import WorkingSet
 class App(Services):
     """The services of one home's worker with all parts that use them; handlers get it as their first argument."""
 
-    def __init__(
-        self, home: Home, *, now: Callable[[], float] = time.time, choose: Callable[[str], str] = secrets.choice
-    ) -> None:
+    def __init__(self, home: Home, *, now: Callable[[], float] = time.time) -> None:
         self.build = fingerprint()
-        super().__init__(home, now=now, choose=choose)
+        super().__init__(home, now=now)
         self.started = now()
         self._day = ""  # the last local day that was noted
         self.runner = runner = JobRunner(self)
@@ -104,7 +101,6 @@ class App(Services):
     def close(self) -> None:
         """Let jobs finish the commits at hand, then close what is open; the rest waits for the next worker."""
         self.runner.begin_close()
-        self.embeddings.close()
         self.runner.close()
         self.working_set.close()
         self.hooks.close()

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple
 
 from foreword.agents import find, text_of
 from foreword.agents.transcript_tail import tail
@@ -33,13 +32,6 @@ MOST_REJECTED = 5  # memories of each
 BETWEEN = "\n\n"  # two blocks in one answer
 # How `render` begins a block in each form; nothing in it is written otherwise inside JSON.
 BLOCK_MARKS = (b"--- foreword: notes from earlier sessions in ", b"<foreword_context ")
-
-
-class SearchResult(NamedTuple):
-    """What a search found, best first, and what went wrong on the way."""
-
-    ranked: tuple[Ranked, ...]
-    problems: tuple[str, ...]
 
 
 class ContextBuilder:
@@ -161,19 +153,20 @@ class ContextBuilder:
         sessions = (trigger.session, *carried) if trigger.session else ()
         return frozenset(id for each in sessions for id in self._services.store.injections.shown(each))
 
-    def refresh(self, project: str) -> None:
-        """Read the turns of a project again: a session changed them."""
-        self._history.pop(project, None)
+    def refresh(self) -> None:
+        """Read turns again: they changed. A read that has begun writes to the dict that is dropped here."""
+        self._history = {}
 
     def _turns_of(self, project: Project) -> tuple[TurnRecord, ...]:
         """Return the newest turns of a project, newest first, from memory: every prompt needs them."""
-        known = self._history.get(project.key)
+        history = self._history
+        known = history.get(project.key)
         if known is None:
             query = Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS)
             known = tuple(record_of(hit.memory) for hit in self._services.store.search.by_recency(query))
-            if len(self._history) >= MOST_PROJECTS:
-                self._history.clear()
-            self._history[project.key] = known
+            if len(history) >= MOST_PROJECTS:
+                history.clear()
+            history[project.key] = known
         return known
 
     def _session_lock(self, trigger: Trigger) -> AbstractContextManager[object]:
@@ -181,7 +174,7 @@ class ContextBuilder:
 
     def search(
         self, q: str, *, project: Project, now: float, kinds: Sequence[str] = (), since: float = 0.0, limit: int = 0
-    ) -> SearchResult:
+    ) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
         """Return what a search finds in a project, best first, and what went wrong."""
         for kind in kinds:
             if kind not in KINDS:
@@ -195,11 +188,11 @@ class ContextBuilder:
             vector=self._embeddings.embed_prompt(q),
         )
         if q.strip() and not query.terms:
-            return SearchResult((), ("only words that are everywhere: name a thing, a file or a function",))
+            return (), ("only words that are everywhere: name a thing, a file or a function",)
         ranked, wrong = ranked_search(self._services.store.search, query, now=now, trigger="question")
         for problem in wrong:
             self._services.report("search", problem)
-        return SearchResult(ranked[:most], wrong)
+        return ranked[:most], wrong
 
 
 def holds_context(transcript: str) -> bool:

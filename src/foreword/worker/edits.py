@@ -12,8 +12,7 @@ from typing import Any
 
 from foreword.audit import MemoryChange, differing, revised
 from foreword.errors import BadRequest, NotFound
-from foreword.maintenance.proposals import same
-from foreword.models import KINDS, UNIVERSAL, Link, Memory, texts
+from foreword.models import UNIVERSAL, Link, Memory
 from foreword.redact import redact
 from foreword.store.projects import names
 from foreword.worker import serialize
@@ -23,7 +22,7 @@ MOST_UNDONE = 100_000  # entries of one run
 MOST_TITLE = 1_000  # characters
 # What a note may become: what happens by itself in sessions is none of it.
 BECOMES = ("decision", "pattern", "learning", "preference", "correction", "goal", "handoff", "failure", "project")
-DECISIONS = {"accept": "proposal", "refuse": "proposal", "promote": "note", "discard": "note"}
+DECISIONS = ("promote", "discard")
 
 
 def revise(app: App, id: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,72 +82,37 @@ def _apply(app: App, change: MemoryChange, *, who: str = "user") -> dict[str, An
 
 
 def list_review(app: App, *, project_path: str = "", project: str = "", limit: int = 1000) -> dict[str, Any]:
-    """Return the proposals and notes that wait for the user in a project, or in all; at most so many of each."""
+    """Return the notes that wait for the user in a project, or in all: at most so many."""
     key = project or app.projects.key_at(project_path)
-    scopes = (f"project:{key}",) if key else ()
-    store = app.store
-    proposals = store.memories.list(tuple(KINDS), scopes=scopes, statuses=("proposed",))
-    notes = store.memories.list(("note",), scopes=scopes, statuses=("active",))
-    name = names(store.projects.all())
-
-    def row(memory: Memory) -> dict[str, Any]:
-        return {**serialize.memory(memory), "project_name": name(memory.project), "waits": serialize.waits(memory)}
-
-    return {
-        "proposals": [row(each) for each in proposals[:limit]],
-        "notes": [row(each) for each in notes[:limit]],
-        "waiting": len(proposals) + len(notes),
-        "becomes": list(BECOMES),
-    }
+    notes = app.store.memories.list(("note",), scopes=(f"project:{key}",) if key else (), statuses=("active",))
+    name = names(app.store.projects.all())
+    rows = [{**serialize.memory(each), "project_name": name(each.project)} for each in notes[:limit]]
+    return {"notes": rows, "waiting": len(notes), "becomes": list(BECOMES)}
 
 
 def decide_review(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Accept, refuse, promote or discard what waits: `{do, id, scope?, as?, title?}`."""
+    """Promote or discard a note that waits: `{do, id, scope?, as?, title?}`."""
     decision, kind = str(body.get("do") or ""), serialize.text(body, "as")
     if decision not in DECISIONS:
         raise BadRequest(f"unknown answer {decision!r}", hint=f"one of {', '.join(DECISIONS)}")
     if decision == "promote" and kind not in BECOMES:
         raise BadRequest(f"a note cannot become a {kind!r}", hint=f"one of {', '.join(BECOMES)}")
-    memory = serialize.known(app.store, serialize.text(body, "id"))
-    words: dict[str, Any] = {
-        "title": redact(serialize.text(body, "title")).strip()[:MOST_TITLE] or memory.title,
-        "scope": serialize.wide_scope(serialize.text(body, "scope")) or memory.scope,
-    }
-    if serialize.waits(memory) != DECISIONS[decision]:
-        raise BadRequest(
-            f"cannot {decision} {memory.id}: it is a {memory.kind} that is {memory.status}",
-            hint="proposals are accepted or refused, notes promoted or discarded; `foreword review` lists what waits",
-        )
-    if decision == "accept":
-        return _apply(app, _accept(app, memory, **words))
-    if decision == "promote":
-        same = {name: getattr(memory, name) for name in ("body", "project", "tags", "files", "functions")}
-        new = Memory(kind, uid=secrets.token_hex(16), created=app.now(), confirmed=app.now(), **same, **words)
-        after = replace(memory, status="superseded", superseded_by=new.uid)
-        links = (Link(new.uid, "supersedes", memory.id),)
-        why = f"a note became a {kind}"
-        return _apply(app, MemoryChange("promote", why, changed=((memory, after),), new=(new,), links=links))
-    why = "the user's no" if decision == "refuse" else "not worth keeping"
-    return _apply(app, MemoryChange(decision, why, changed=((memory, replace(memory, status="discarded")),)))
-
-
-def _accept(app: App, proposal: Memory, **words: Any) -> MemoryChange:
-    """Activate a proposal as a rule of the user, and let it supersede what says the same in its project."""
-    after = replace(proposal, **words, status="active", trust="user", confidence=1.0, confirmed=app.now())
-    rules = app.store.memories.list(("correction", "preference"), scopes=(proposal.scope,))
-    covered = [
-        each
-        for each in rules
-        if each.status in ("active", "proposed") and each.uid != proposal.uid
-        if each.uid in texts(proposal.detail, "from") or same(each, proposal)
-    ]
-    superseded = ((each, replace(each, status="superseded", superseded_by=proposal.id)) for each in covered)
-    return MemoryChange(
-        "accept",
-        f"the user's yes, for {after.scope}",
-        changed=((proposal, after), *superseded),
-        links=tuple(Link(proposal.id, "supersedes", each.id) for each in covered),
-    )
+    note = serialize.known(app.store, serialize.text(body, "id"))
+    title = redact(serialize.text(body, "title")).strip()[:MOST_TITLE] or note.title
+    scope = serialize.wide_scope(serialize.text(body, "scope")) or note.scope
+    if not serialize.waits(note):
+        message = f"cannot {decision} {note.id}: it is a {note.kind} that is {note.status}"
+        raise BadRequest(message, hint="`foreword review` lists the notes that wait")
+    if decision == "discard":
+        discarded = replace(note, status="discarded")
+        return _apply(app, MemoryChange(decision, "not worth keeping", changed=((note, discarded),)))
+    same: dict[str, Any] = {name: getattr(note, name) for name in ("body", "project", "tags", "files", "functions")}
+    about: dict[str, Any] = {"title": title, "scope": scope, "created": app.now(), "confirmed": app.now()}
+    new = Memory(kind, uid=secrets.token_hex(16), **same, **about)
+    after = replace(note, status="superseded", superseded_by=new.uid)
+    links = (Link(new.uid, "supersedes", note.id),)
+    why = f"a note became a {kind}"
+    return _apply(app, MemoryChange(decision, why, changed=((note, after),), new=(new,), links=links))
 
 
 # ---- the audit log

@@ -55,9 +55,6 @@ class Embeddings:
         text = prompt if len(prompt) <= PROMPT_CHARS else f"{prompt[:half]}\n{prompt[-half:]}"
         return self._table.embed([text])[0]
 
-    def close(self) -> None:
-        self._table = None
-
     def _load(self) -> None:
         try:
             table = WordTable()

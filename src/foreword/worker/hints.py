@@ -19,8 +19,9 @@ from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.commands import commands_of
 from foreword.extract.failure_memory import CHECKS
 from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Project, Query, texts
+from foreword.models import EMPTY, TOOL_BEGIN, Context, Item, Project, Query, Trigger, texts
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before, hint_for_edit
+from foreword.recall.pipeline import injection_of
 from foreword.recall.tokens import count
 from foreword.redact import redact
 from foreword.worker.services import Services
@@ -74,14 +75,12 @@ class Hints:
         self._services, self._working_set = services, working_set
         self._lock = threading.Lock()
         self._recording = threading.Lock()  # of two tool uses at once, the second must know the hint of the first
-        self._changes = 0  # how often failures changed: what was read before that is read again
-        self._failures: dict[str, tuple[int, tuple[KnownFailure, ...]]] = {}
+        self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._sessions: dict[str, _SessionState] = {}
 
-    def refresh(self, _project: str) -> None:
-        """Read failures again: a session changed them."""
-        with self._lock:
-            self._changes += 1
+    def refresh(self) -> None:
+        """Read failures again: they changed. A read that has begun writes to the dict that is dropped here."""
+        self._failures = {}
 
     def new_window(self, session: str) -> None:
         """Forget what a session edited and what waits for it: its context window begins again."""
@@ -194,11 +193,9 @@ class Hints:
         return None
 
     def _known(self, project: Project) -> tuple[KnownFailure, ...]:
-        with self._lock:
-            changes = self._changes
-            read_at, known = self._failures.get(project.key, (-1, ()))
-        if read_at == changes:
-            return known
+        failures = self._failures
+        if (kept := failures.get(project.key)) is not None:
+            return kept
         active, memories = {"scopes": (project.scope,), "statuses": ("active",)}, self._services.store.memories
         summaries = memories.list(("summary",), **active, limit=SUMMARIES)
         checks = {each.session: texts(each.detail, "checks") for each in summaries if each.trust != "imported"}
@@ -209,10 +206,9 @@ class Hints:
             for each in memories.list(("failure",), **active, limit=FAILURES)
             if each.detail.get("error") and each.trust != "imported"
         )
-        with self._lock:
-            self._failures[project.key] = (changes, known)
-            while len(self._failures) > MOST_PROJECTS:
-                del self._failures[next(iter(self._failures))]
+        if len(failures) >= MOST_PROJECTS:
+            failures.clear()
+        failures[project.key] = known
         return known
 
     def _record(self, hint: Hint, call: _Call) -> str:
@@ -220,22 +216,11 @@ class Hints:
         store, layout = self._services.store, self._services.settings.layout["tool"]
         text = redact(hint.text)
         tokens = count(text)
-        injection = Injection(
-            id=injection_id(call.hook_call),
-            trigger="tool",
-            session=call.session,
-            project=call.project.key,
-            host=call.hook_call.host,
-            at=call.hook_call.at,
-            tokens=tokens,
-            budget=layout.budget,
-            build_ms=0.0,
-            layers={"hint": tokens},
-            skipped=EMPTY,
-            items=(Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY),),
-            source="before" if call.before else "after",
-            text=text,
-        )
+        source = "before" if call.before else "after"
+        trigger = Trigger("tool", call.project, session=call.session, host=call.hook_call.host, source=source)
+        item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
+        got = Context(text, tokens, layout.budget, layers={"hint": tokens}, skipped=EMPTY, items=(item,), build_ms=0.0)
+        injection = injection_of(trigger, got, id=injection_id(call.hook_call), at=call.hook_call.at)
         with self._recording:
             used = store.injections.window_tokens(call.session).get("tool", 0)
             if tokens > min(layout.budget, layout.total - used) or hint.memory in store.injections.shown(call.session):

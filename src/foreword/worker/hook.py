@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from foreword.agents import find
@@ -51,7 +52,7 @@ class Capture:
     ) -> None:
         self._services, self._projects, self._callers = services, projects, callers
         self._working_set, self._extraction = working_set, extraction
-        self._draining = threading.Lock()
+        self._draining = threading.RLock()
 
     def add_events(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Store events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
@@ -89,7 +90,10 @@ class Capture:
     def drain(self) -> None:
         """Store what hooks spooled; a file is removed only when all of it is in the store."""
         with self._draining:
-            self._drain()
+            folder = self._services.home.spool
+            spool.take(str(folder), f"taken-{time.time_ns()}")
+            for path in sorted(folder.glob("taken-*")):
+                self._store_spooled(path)
 
     def catch_up(self) -> None:
         """Store at once the little that hooks spooled a moment ago: it says what this window has seen."""
@@ -97,7 +101,7 @@ class Capture:
             return  # much is being stored, and a prompt cannot wait for all of it
         try:
             if 0 < os.stat(self._services.home.spool / "current").st_size < SMALL_SPOOL:
-                self._drain()
+                self.drain()
         except FileNotFoundError:
             pass  # nothing is spooled
         except (ForewordError, OSError) as exc:
@@ -105,21 +109,18 @@ class Capture:
         finally:
             self._draining.release()
 
-    def _drain(self) -> None:
-        folder = self._services.home.spool
-        spool.take(str(folder), f"taken-{time.time_ns()}")
-        for path in sorted(folder.glob("taken-*")):
-            batch: list[HookCall] = []
-            for record in spool.hook_calls(path.read_bytes()):
-                if isinstance(record, bytes):
-                    self._services.report("spool", f"{len(record)} bytes of a torn record in {path.name} were skipped")
-                    continue
-                batch.append(record)
-                if len(batch) == SPOOL_BATCH:
-                    self._store_batch(batch)
-                    batch = []
-            self._store_batch(batch)
-            path.unlink()
+    def _store_spooled(self, path: Path) -> None:
+        batch: list[HookCall] = []
+        for record in spool.hook_calls(path.read_bytes()):
+            if isinstance(record, bytes):
+                self._services.report("spool", f"{len(record)} bytes of a torn record in {path.name} were skipped")
+                continue
+            batch.append(record)
+            if len(batch) == SPOOL_BATCH:
+                self._store_batch(batch)
+                batch = []
+        self._store_batch(batch)
+        path.unlink()
 
     def _store_batch(self, batch: list[HookCall]) -> None:
         """Store a batch of hook calls; one that cannot be parsed must not keep the others waiting for ever."""

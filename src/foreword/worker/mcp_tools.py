@@ -71,15 +71,16 @@ def search(
     """Return the memories that match *query*, best first."""
     now = app.now()
     after = parse_since(since, now=now) if since.strip() else 0.0
-    found = app.context.search(query, project=caller.project, kinds=kinds, since=after, limit=limit, now=now)
+    about: dict[str, Any] = {"kinds": kinds, "since": after, "limit": limit, "now": now}
+    found, problems = app.context.search(query, project=caller.project, **about)
     if compact:
-        lines = [serialize.compact(each, now)["line"] for each in found.ranked]
+        lines = [serialize.compact(each, now)["line"] for each in found]
     else:
         weights = dict.fromkeys(content_words(query), 1.0)
-        notes = [note_of(each.memory, now=now, weights=weights) for each in found.ranked]
+        notes = [note_of(each.memory, now=now, weights=weights) for each in found]
         lines = [render.line(each, layer="answer") for each in notes]
     text = _framed(f"{len(lines)} found in {_name(caller)}", lines, more="memory_get shows all") if lines else NOTHING
-    return "\n".join((text, *(f"note: {render.neutral(each, width=LINE)}" for each in found.problems)))
+    return "\n".join((text, *(f"note: {render.neutral(each, width=LINE)}" for each in problems)))
 
 
 def get(app: App, caller: Caller, *, ids: Sequence[str]) -> str:
@@ -97,7 +98,7 @@ def timeline(app: App, caller: Caller, *, id: str = "", query: str = "", limit: 
     if id.strip():
         middle = next(iter(_found(app, caller, [id])[0].values()))
     else:
-        best = app.context.search(query, project=caller.project, limit=1, now=app.now()).ranked
+        best = app.context.search(query, project=caller.project, limit=1, now=app.now())[0]
         if not best:
             return NOTHING
         middle = best[0].memory

@@ -60,15 +60,15 @@ def search_memories(
 ) -> dict[str, Any]:
     """Return what holds the words of *q* or is about the same code, best first; a search has no threshold."""
     now, project = app.now(), app.projects.at(project_path)
-    found = app.context.search(q, project=project, kinds=kinds, since=since, limit=limit, now=now)
+    found, problems = app.context.search(q, project=project, kinds=kinds, since=since, limit=limit, now=now)
     results = [
         {
             **(serialize.compact(each, now) if compact else {**serialize.memory(each.memory), "score": each.score}),
             **({"why": dict(each.why)} if explain else {}),
         }
-        for each in found.ranked
+        for each in found
     ]
-    return {"project": project.key, "results": results, "problems": list(found.problems)}
+    return {"project": project.key, "results": results, "problems": list(problems)}
 
 
 def show_memory(app: App, id: str, *, full: bool = False) -> dict[str, Any]:

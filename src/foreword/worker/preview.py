@@ -7,7 +7,7 @@ from typing import Any
 
 from foreword.errors import BadRequest, NotFound
 from foreword.layout import MOST_TOKENS
-from foreword.models import TRIGGERS, Context, NoContext, Project, Trigger
+from foreword.models import TRIGGERS, Context, Memory, NoContext, Project, Trigger
 from foreword.recall.pipeline import requested_trigger
 from foreword.redact import redact
 from foreword.worker import serialize
@@ -63,8 +63,8 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "items": [
             {
-                **{"memory": each.memory, "kind": known[each.memory].kind, "title": known[each.memory].title},
-                **{"layer": each.layer, "score": each.score, "tokens": each.tokens, "why": dict(each.why)},
+                **_row(known[each.memory], each.score, each.why),
+                **{"layer": each.layer, "tokens": each.tokens},
                 "line": next((line for line in lines if each.memory in line), ""),
             }
             for each in items
@@ -72,13 +72,16 @@ def preview(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "rejected": [
             {
-                **{"memory": each.ranked.memory.id, "kind": each.ranked.memory.kind, "title": each.ranked.memory.title},
-                **{"layer": each.layer, "score": each.ranked.score, "tokens": 0, "why": dict(each.ranked.why)},
-                **{"line": each.line, "reason": each.reason, "says": each.text},
+                **_row(each.ranked.memory, each.ranked.score, each.ranked.why),
+                **{"layer": each.layer, "tokens": 0, "line": each.line, "reason": each.reason, "says": each.text},
             }
             for each in got.rejected
         ],
     }
+
+
+def _row(memory: Memory, score: float, why: Mapping[str, float]) -> dict[str, Any]:
+    return {"memory": memory.id, "kind": memory.kind, "title": memory.title, "score": score, "why": dict(why)}
 
 
 def _trigger(app: App, body: Mapping[str, Any]) -> Trigger:
@@ -90,7 +93,7 @@ def _trigger(app: App, body: Mapping[str, Any]) -> Trigger:
         raise BadRequest(f"`budget` must be a whole number up to {MOST_TOKENS}", hint="leave it out for the setting's")
     project = _project(app, serialize.text(body, "project"))
     known = app.store.sessions.get(session)
-    if session and (known is None or app.projects.key(known.project) != project.key):
+    if session and (known is None or app.projects.named(known.project).key != project.key):
         raise NotFound("there is no such session in this project", hint="leave it out for a new window")
     form = "plain" if name == "compaction" else "markdown"
     return requested_trigger(Trigger(name, project, session=session, prompt=prompt, budget=budget, form=form))

@@ -82,17 +82,13 @@ class ProjectRegistry:
                 return found
         return Project(key=key, name="", root=root)
 
-    def key(self, key: str) -> str:
-        """Return the key that this one counts as."""
-        return counts_as(key, self.known())
-
     def raw_key(self, project: Project) -> str:
         """Return the key that a project's folder has by itself, whatever it counts as."""
         return self._raw.get(project.root, project.key)
 
     def resolve(self, item: T) -> T:
         """Return something that names a project, with the key which that counts as."""
-        key = self.key(item.project)
+        key = self.named(item.project).key
         if key == item.project:
             return item
         if isinstance(item, HookCall | Event):
@@ -195,7 +191,7 @@ def merge_project(app: App, body: Mapping[str, Any]) -> dict[str, Any]:
     project = registry.seen_at(serialize.text(body, "project_path"))
     registry.store_seen()
     other = registry.raw_key(registry.at(name)) if name.startswith("/") else _key(name, *_known(app))
-    counted = registry.key(other)
+    counted = registry.named(other).key
     if project.key in (other, counted):
         raise BadRequest(f"{other} is this project already", hint=f"name another project; {LIST_HINT}")
     if counted != other:

@@ -14,6 +14,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from foreword.capture.payload import HookCall
+from foreword.encoding import dumps
 from foreword.errors import BadPayload, BadRequest, Conflict, ForewordError, NotFound, StoreError
 from foreword.worker import edits, injections, mcp_tools, memories, preview, projects, sessions, upkeep
 from foreword.worker.app import App
@@ -181,11 +182,7 @@ def route_of(routes: Collection[str], path: str) -> str:
 
 def _json(values: Mapping[str, Any], status: int) -> Response:
     """Return a JSON response; what is no number in JSON, such as infinity, is null."""
-    try:
-        text = json.dumps(values, allow_nan=False)
-    except ValueError:
-        text = json.dumps(json.loads(json.dumps(values), parse_constant=lambda _: None))
-    return Response(status=status, body=text.encode())
+    return Response(status, dumps(values).encode())
 
 
 # ---- what a request holds

@@ -187,11 +187,9 @@ def memory(kept: Memory) -> dict[str, Any]:
     return {**vars(kept), **lists, "detail": dict(kept.detail), **asleep}
 
 
-def waits(kept: Memory) -> str:
-    """Return as what a memory waits for the user's decision: a proposal or a note; empty where it does not wait."""
-    if kept.status == "proposed":
-        return "proposal"
-    return "note" if (kept.kind, kept.status) == ("note", "active") else ""
+def waits(kept: Memory) -> bool:
+    """Return whether a memory is a note that waits for the user's decision."""
+    return (kept.kind, kept.status) == ("note", "active")
 
 
 def compact(ranked: Ranked, now: float) -> dict[str, Any]:

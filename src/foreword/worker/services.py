@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from foreword.config import Settings, load, load_synonyms
-from foreword.encoding import dumps
+from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError, StoreError
 from foreword.hook import spool
 from foreword.hook.build import refresh
@@ -24,26 +24,19 @@ from foreword.store import Store
 log = logging.getLogger("foreword")
 
 UNKEPT = "hooks found no worker and no room in the spool: the disk was full, or `spool_max_mb` reached"
+UNREADABLE = "they could not be read in the database that was replaced, which is kept in the backups folder"
 DAY = 86_400.0  # seconds: a problem of the last day is not written to the log again
 
 
 class Services:
     """One home's settings and store, reloaded and reopened in place: callers read them here each time."""
 
-    def __init__(
-        self,
-        home: Home,
-        *,
-        now: Callable[[], float] = time.time,
-        choose: Callable[[str], str] = secrets.choice,
-        store: Store | None = None,
-    ) -> None:
+    def __init__(self, home: Home, *, now: Callable[[], float] = time.time, store: Store | None = None) -> None:
         self.home = home
         self.now = now
         self.last_request = time.monotonic()  # the time of the last request to the worker
         self.loaded = load(home, os.environ)
         self.synonyms: Mapping[str, Sequence[str]] = {}
-        self._choose = choose  # the characters of new ids
         self._store = store
         self.is_closed = False
         self._store_error = StoreError("the store is not open yet", hint="try again")
@@ -127,7 +120,7 @@ class Services:
 
         try:
             backup.recover_log(self.home.database, self.home.backups)
-            store = Store(self.home.database, backups=self.home.backups, choose=self._choose)
+            store = Store(self.home.database, backups=self.home.backups)
         except (StoreError, OSError) as exc:
             self._store_error = (
                 exc if isinstance(exc, StoreError) else StoreError(str(exc), hint="run `foreword doctor`")
@@ -138,7 +131,23 @@ class Services:
         if events:
             self.note_loss(f"{self.home.database}: {cause}", events=events, newest=newest, copy=copy)
             store.database.note_present()
+        self._finish_restore(store)
         return store
+
+    def _finish_restore(self, store: Store) -> None:
+        """Take over the events that a restore by an earlier version left for later."""
+        from foreword.store import backup
+
+        try:
+            if noted := store.checkpoint(backup.RESTORED):
+                counted = loads(noted)
+                file = Path(counted.pop("file"))
+                lost = backup.take_over(file, store, file.parent, **counted)[1]
+                store.set_checkpoint(backup.RESTORED, "", at=self.now())
+                if lost:
+                    self.note_loss(UNREADABLE, events=lost)
+        except (StoreError, OSError) as exc:
+            self.report("store", f"events of the replaced database wait: {exc}")
 
     def _rescue(self, store: Store, why: str) -> Store | None:
         """Write back what an open store holds whose files are gone; without room for it, it stays open."""
@@ -200,7 +209,7 @@ class Services:
             self._unwritten[what] = where
 
     def report_unwritten(self) -> None:
-        """Write down the problems and losses for which the disk had no room before."""
+        """Write down the problems and losses for which the disk had no room before, and events that hooks lost."""
         for what, where in tuple(self._unwritten.items()):
             self.report(where, what)
         with suppress(OSError, ValueError):
@@ -215,16 +224,14 @@ class Services:
 
     def note_loss(self, what: str, *, events: int = 0, newest: int = 0, copy: str = "") -> None:
         """Note that data is gone; it is shown until somebody acknowledges it."""
+        from foreword.store import backup
+
         others = [each for each in self.losses if each.what != what]
         events += sum(each.events for each in self.losses if each.what == what and not newest)
         self.report("store", what)
-        copy = copy or next((each.copy for each in self.losses if each.what == what), "") or self._last_copy()
+        copy = copy or next((each.copy for each in self.losses if each.what == what), "")
+        copy = copy or str(next(iter(backup.copies(self.home.backups)), ""))
         self.save_losses((*others, Loss(self.now(), what, events, newest, copy)))
-
-    def _last_copy(self) -> str:
-        from foreword.store import backup
-
-        return str(next(iter(backup.copies(self.home.backups)), ""))
 
     def save_losses(self, found: Sequence[Loss]) -> None:
         """Keep the list of losses; where the disk takes nothing, it is tried again every second."""

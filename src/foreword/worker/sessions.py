@@ -173,7 +173,7 @@ def _memories(app: App, session: Session) -> list[Memory]:
     return [
         each
         for each in app.store.memories.of_session(session.id, limit=MOST_MEMORIES)
-        if each.kind != "change" and each.status not in ("proposed", "discarded")
+        if each.kind != "change" and each.status != "discarded"
     ]
 
 

@@ -80,7 +80,7 @@ export async function show(root, page) {
     if (!answer) return;
     const isFirst = !shared.becomes.length;
     showWaiting(answer);
-    if (isFirst && detail.data()?.waits === "note" && !detail.form()) detail.draw({ quiet: true }); // with its choices
+    if (isFirst && detail.data()?.waits && !detail.form()) detail.draw({ quiet: true }); // with its choices
   }
 
   function reportError(error) {

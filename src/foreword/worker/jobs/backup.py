@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from foreword.errors import BadRequest, NotFound, StoreError
-from foreword.store import backup
+from foreword.store import Store, backup
 from foreword.store.database import KnownEvents
 from foreword.worker.jobs import Job, JobRunner
 from foreword.worker.jobs.extract import ExtractionJob
 from foreword.worker.jobs.maintenance import QUIET
-from foreword.worker.services import Services
+from foreword.worker.services import UNREADABLE, Services
 
 RETRY = 3600.0  # seconds until a copy that failed is tried again
-RETRY_EVENTS = 5.0  # ... and until events that found no room are
 LANE = "backup"
 
 
@@ -31,8 +30,6 @@ class BackupJob:
         self._day = ""  # the last one of which there is a copy
         problem = "no copy of the database could be made"
         runner.add(Job("backup", self._daily, due=self._is_due, lane=LANE, problem=problem, retry=RETRY))
-        problem = "events of the replaced database wait"
-        runner.add(Job("resume", self.resume, due=self._has_more, lane="extract", problem=problem, retry=RETRY_EVENTS))
 
     # -- once a day ---------------------------------------------------------------------------------------------
     def _is_due(self) -> bool:
@@ -109,7 +106,7 @@ class BackupJob:
         return self._extraction.apart(lambda: self._restore(file, salvage=salvage)).result()
 
     def _restore(self, file: Path | None, *, salvage: bool) -> dict[str, Any]:
-        services, home, unreadable = self._services, self._services.home, dict[str, int]()
+        services, home, unreadable, taken, lost = self._services, self._services.home, dict[str, int](), 0, 0
         backup.remove_unfinished(home.backups)
         opened = services.store if services.has_store else None
         before: int | None = None
@@ -137,19 +134,20 @@ class BackupJob:
                     report, unreadable = backup.salvage(home.database, new, forgotten, copy=good)
                 # A database that began after a loss counts its events anew.
                 since = 0 if any(each.copy and each.newest for each in services.losses) else report.rows["newest"]
-                backup.put_in_place(new, home.database, replaced=replaced, since=since if file else -1)
+                if file:
+                    with closing(Store(new, backups=made)) as store:
+                        counted = {"newest": known.number, "events": known.count}
+                        taken, lost = backup.take_over(home.database, store, made, since=since, **counted)
+                backup.put_in_place(new, home.database, replaced=replaced)
         if salvage:
             services.store.maintenance.reindex()
         self._settle_losses(report.rows["newest"])
-        self._note_unreadable(unreadable.get("events", 0) if file else known.count - report.rows["events"])
-        taken, waiting = 0, ""
-        try:
-            taken = self.resume()
-        except StoreError as exc:
-            waiting = f"{exc}; {exc.hint}"
+        lost += unreadable.get("events", 0) if file else known.count - report.rows["events"]
+        if lost > 0:
+            services.note_loss(UNREADABLE, events=lost)
         return {
             **{"file": str(file or home.database), "replaced": str(replaced), "rows": report.rows},
-            **{"memories_before": before, "unreadable": unreadable, "taken_over": taken, "waiting": waiting},
+            **{"memories_before": before, "unreadable": unreadable, "taken_over": taken},
             "losses": [vars(each) for each in services.losses],
         }
 
@@ -161,23 +159,6 @@ class BackupJob:
             if each.events and (not each.newest or each.newest > newest)
         ]
         self._services.save_losses(left)
-
-    def _has_more(self) -> bool:
-        return bool(self._services.store.checkpoint(backup.RESTORED))
-
-    def resume(self) -> int:
-        """Take over the events that the replaced database has and the restored one lacks; return how many."""
-        store = self._services.store
-        if not self._has_more():
-            return 0
-        taken, lost = backup.take_over(store)
-        self._note_unreadable(lost)
-        return taken
-
-    def _note_unreadable(self, events: int) -> None:
-        what = "they could not be read in the database that was replaced, which is kept in the backups folder"
-        if events > 0:
-            self._services.note_loss(what, events=events)
 
 
 def _path(request: Mapping[str, Any]) -> Path | None:

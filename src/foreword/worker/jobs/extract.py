@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -30,7 +30,7 @@ from foreword.store import Store
 from foreword.worker.context import ContextBuilder
 from foreword.worker.hints import Hints
 from foreword.worker.jobs import Job, JobRunner
-from foreword.worker.jobs.maintenance import propose_rules, settle_choices
+from foreword.worker.jobs.maintenance import settle_choices
 from foreword.worker.jobs.refine import RefineJob
 from foreword.worker.projects import ProjectRegistry
 from foreword.worker.services import Services
@@ -73,12 +73,11 @@ class ExtractionJob:
         projects: ProjectRegistry,
         refine: RefineJob,
         *,
-        caches: Sequence[ContextBuilder | Hints] = (),  # of a project's memories, refreshed when they change
+        caches: Sequence[ContextBuilder | Hints] = (),  # of projects' memories, refreshed when they change
     ) -> None:
         self._services, self._runner, self._projects, self._refine = services, runner, projects, refine
         self._caches = caches
         self._usage = UsageTracker(services)
-        self._aliases: Mapping[str, str] = {}  # as they were when the sessions were opened
         self._open: dict[str, _OpenSession] = {}
         self._due: dict[str, None] = {}
         self._failed: dict[str, int] = {}  # sessions that failed, and the event they failed at
@@ -109,10 +108,15 @@ class ExtractionJob:
                     return work()
                 finally:
                     self._open.clear()
+                    self._refresh()
 
         return self._runner.submit("extract", alone)
 
     # -- in the job's thread ------------------------------------------------------------------------------------
+    def _refresh(self) -> None:
+        for cache in self._caches:
+            cache.refresh()
+
     def run(self) -> None:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
         waiting = self._services.store.sessions.list(pending=True, limit=MOST_WAITING)
@@ -158,7 +162,7 @@ class ExtractionJob:
         session = store.sessions.get(session.id) or session  # it may have ended while it was read
         self._usage.update(session, opened)  # first: what a crash leaves unextracted is extracted again
         extracted = [(each.project, each.extract()) for each in opened.extractors.values()]
-        kept = store.sessions.save_extraction(
+        kept = store.save(
             session,
             upto=opened.number,
             memories=[each for project, got in extracted for each in self._memories(store, project, session, got)],
@@ -166,11 +170,9 @@ class ExtractionJob:
             changes=[change for _, got in extracted for change in got.changes],
         )
         settle_choices(store, kept, at=self._services.now())
-        for project, _ in extracted:
-            for cache in self._caches:
-                cache.refresh(project.key)
+        if extracted:
+            self._refresh()
         if session.ended or self._services.now() - session.last > IDLE:
-            propose_rules(self._services, extracted)
             for extractor, (_, got) in zip(opened.extractors.values(), extracted, strict=True):
                 if any(each.kind == "summary" for each in got.memories):
                     self._refine.submit(session.id, got.memories, excerpts=extractor.excerpts)
@@ -186,10 +188,6 @@ class ExtractionJob:
     def _read(self, session: Session) -> _OpenSession:
         """Read the events of a session that came since it was read last."""
         store = self._services.store
-        aliases = {key: each.alias_of for key, each in store.projects.all().items() if each.alias_of}
-        if aliases != self._aliases:  # a session may be of a project that counts as another now
-            self._aliases = aliases
-            self._open.clear()
         opened = self._open.pop(session.id, None) or _OpenSession()
         self._open[session.id] = opened
         while len(self._open) > OPEN_SESSIONS:
@@ -201,7 +199,7 @@ class ExtractionJob:
                     self._due[session.id] = None
                     return opened
                 # A session may go into another project's folder: what happens there is that project's alone.
-                project = self._projects.key(event.project or session.project)
+                project = self._projects.named(event.project or session.project).key
                 extractor = self._extractor(opened, session, project=project, cwd=event.cwd)
                 action = action_of(event, root=extractor.project.root)
                 if action is not None:
@@ -355,9 +353,8 @@ class UsageTracker:
             return ()
         self._last_search = time.monotonic()
         now = self._services.now()
-        return self._services.store.injections.undecided_sessions(
-            since=now - MAX_AGE, before=now - SESSION_TIMEOUT, limit=MOST_OVERDUE
-        )
+        until = (now - SESSION_TIMEOUT, "")
+        return self._services.store.sessions.list(undecided=True, since=now - MAX_AGE, before=until, limit=MOST_OVERDUE)
 
     @contextmanager
     def reporting(self, what: str) -> Iterator[None]:

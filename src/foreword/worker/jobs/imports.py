@@ -37,9 +37,12 @@ UNSENT_SECONDS = 60.0  # that a transcript may go on after the last event of its
 
 @dataclass
 class SourceRun:
-    """One source of an import, and how far it is."""
+    """One source of a project's import, and how far it is."""
 
     source: Source
+    project: Project
+    folder: str
+    environ: Mapping[str, str]  # where the caller's folders are
     state: str = "running"
     done: int = 0
     total: int = 0
@@ -58,29 +61,8 @@ class SourceRun:
         self.state, self.ended = state, time.time()
 
     def status(self) -> dict[str, Any]:
-        return {**vars(self), "source": self.source.name, "kinds": dict(self.kinds)}
-
-
-@dataclass
-class Import:
-    """The import of one project, and its sources."""
-
-    project: Project
-    folder: str
-    environ: Mapping[str, str]  # where the caller's folders are
-    runs: list[SourceRun] = field(default_factory=list)
-    since: float = field(default_factory=time.time)
-
-    def unfinished(self) -> list[SourceRun]:
-        return [run for run in self.runs if not run.ended]
-
-    def status(self) -> dict[str, Any]:
-        states = {run.state for run in self.runs}
-        state = next((each for each in ("running", "failed") if each in states), "done")
-        about = {"project": self.project.key, "name": self.project.name, "project_path": self.folder}
-        ended = 0.0 if state == "running" else max((run.ended for run in self.runs), default=0.0)
-        sources = [run.status() for run in self.runs]
-        return {**about, "state": state, "since": self.since, "ended": ended, "sources": sources}
+        shown = ("state", "done", "total", "kept", "known", "forgotten", "since", "ended", "problems")
+        return {"source": self.source.name, **{name: getattr(self, name) for name in shown}, "kinds": dict(self.kinds)}
 
 
 class ImportJob:
@@ -89,7 +71,7 @@ class ImportJob:
     def __init__(self, services: Services, runner: JobRunner, projects: ProjectRegistry) -> None:
         self._services, self._runner, self._projects = services, runner, projects
         self._lock = threading.Lock()
-        self._imports: dict[str, Import] = {}  # by project
+        self._runs: dict[str, list[SourceRun]] = {}  # of the last import of each project
         runner.add(Job("import", self._run, due=self.is_busy))
 
     def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,35 +87,36 @@ class ImportJob:
         with self._lock:
             if self._runner.closing:
                 raise Leaving
-            one = self._imports.get(project.key)
-            if one is None or not one.unfinished():
-                one = self._imports[project.key] = Import(project, folder, environ)
-            running = [run.source.name for run in one.unfinished()]
-            one.runs += [SourceRun(source) for source in sources if source.name not in running]
+            before = self._runs.get(project.key, []) if self.is_busy(project.key) else []
+            running = [run.source.name for run in before if not run.ended]
+            new = [each for each in sources if each.name not in running]
+            self._runs[project.key] = [*before, *(SourceRun(each, project, folder, environ) for each in new)]
         self._runner.wake("import")
-        return one.status()
+        return _import_status(self._runs[project.key])
 
     def status(self, project: str = "") -> dict[str, Any]:
         """Return the last import of every project, the last begun first."""
-        found = sorted(self._imports.copy().values(), key=lambda each: -each.since)
-        return {"imports": [each.status() for each in found if project in ("", each.project.key)]}
+        found = [_import_status(runs) for key, runs in self._runs.copy().items() if project in ("", key)]
+        return {"imports": sorted(found, key=lambda each: -each["since"])}
 
     def is_busy(self, *projects: str) -> bool:
         """Return whether an import runs: any, or one of these projects."""
-        imports = tuple(self._imports.items())
-        return any(one.unfinished() and (not projects or key in projects) for key, one in imports)
+        return any(not projects or run.project.key in projects for run in self._unfinished())
+
+    def _unfinished(self) -> list[SourceRun]:
+        return [run for runs in tuple(self._runs.values()) for run in runs if not run.ended]
 
     # -- in the job's thread ------------------------------------------------------------------------------------
     def _run(self) -> None:
-        while not self._runner.closing and (imports := [each for each in self._imports.values() if each.unfinished()]):
-            self._import(imports[0], imports[0].unfinished()[0])
+        while not self._runner.closing and (waiting := self._unfinished()):
+            self._import(waiting[0])
 
-    def _import(self, one: Import, run: SourceRun) -> None:
+    def _import(self, run: SourceRun) -> None:
         """Import one source to its end."""
         try:
-            for batch in run.source.read(one.project):
-                self._allowed(one.folder, one.environ)  # the user may have switched it off meanwhile
-                self._keep(batch, one.project, run)
+            for batch in run.source.read(run.project):
+                self._allowed(run.folder, run.environ)  # the user may have switched it off meanwhile
+                self._keep(batch, run.project, run)
                 run.done, run.total = batch.done, batch.total
                 run.complain(*batch.problems)
             run.end("done")
@@ -179,7 +162,7 @@ class ImportJob:
             rows = fresh[start : start + ROWS]
             is_last = start + ROWS >= len(fresh)  # what points at others comes when they are there
             more: dict[str, Any] = {"links": links, "changes": changes, "session": session} if is_last else {}
-            kept = self._services.store.put_import(rows, **more)
+            kept = self._services.store.save(memories=rows, imported=True, **more)
             run.kept += len(kept)
             run.forgotten += len(rows) - len(kept)
             run.kinds.update(memory.kind for memory in kept)
@@ -208,6 +191,15 @@ class ImportJob:
         others = [each for each in known if each.scope.startswith("project:") and each.scope != project.scope]
         away = {end for each in others for end in (each.uid, each.id)}
         return [link for link in links if away.isdisjoint((link.source, link.target))]
+
+
+def _import_status(runs: Sequence[SourceRun]) -> dict[str, Any]:
+    """Return how far the import of a project is."""
+    first, states = runs[0], {run.state for run in runs}
+    state = next((each for each in ("running", "failed") if each in states), "done")
+    about = {"project": first.project.key, "name": first.project.name, "project_path": first.folder}
+    ended = 0.0 if state == "running" else max(run.ended for run in runs)
+    return {**about, "state": state, "since": first.since, "ended": ended, "sources": [run.status() for run in runs]}
 
 
 def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:

@@ -1,4 +1,4 @@
-"""Keep memory in order: propose rules after a session, tidy a project that rests, prune what is old.
+"""Keep memory in order: settle choices after a session, tidy a project that rests, prune what is old.
 
 A tidy is planned on what is there and carried out one change at a time: each is a commit and an entry of the audit log.
 What changed meanwhile is skipped, and seen the next time.
@@ -19,9 +19,8 @@ from typing import Any
 
 from foreword.audit import MemoryChange, PlanContext, Planner
 from foreword.errors import Conflict
-from foreword.extract.session import Extraction
 from foreword.extract.text import stems
-from foreword.maintenance import contradictions, dedupe, proposals, stale
+from foreword.maintenance import contradictions, dedupe, stale
 from foreword.maintenance.stale import Present, roots_of
 from foreword.models import BASE32, Memory, Project, named, text, texts
 from foreword.store import Store
@@ -35,21 +34,13 @@ log = logging.getLogger("foreword")
 LANE = "maintenance"  # a tidy and a prune never run at the same time
 TIDY = "tidy"  # as the author of changes in the audit log
 RETRY = 600.0  # seconds until an idle worker searches again for a project that is due
-# In this order, each with its name in the log; each sees what the ones before it have done.
-PLANNERS: tuple[tuple[str, Planner], ...] = (
-    (TIDY, dedupe.plan),
-    (TIDY, contradictions.plan),
-    (TIDY, stale.plan),
-    (proposals.WHO, proposals.plan_confirmed),
-    (proposals.WHO, proposals.plan),
-)
+# In this order; each sees what the ones before it have done.
+PLANNERS: tuple[Planner, ...] = (dedupe.plan, contradictions.plan, stale.plan, dedupe.plan_confirmed)
 ROUNDS = 6  # what one round brings to light, the next one tidies; two or three are the rule
 DAY = 86_400.0  # seconds between two tidies of a project
 PAGE = 500  # memories read at a time
 MOST_MEMORIES = 50_000  # of a project, the newest: 100 MB; older ones have been tidied before
 MOST_CHOICES = 3_000  # decisions, preferences and corrections that a new one is compared with
-MOST_RULES = 2_000  # of a project, the newest
-RULE_KINDS = ("correction", "preference")  # what a session must hold before rules are proposed
 REPLACED_PREFIX = "Until "  # before the title of a summary that was replaced: where titles are cut, the end is not read
 LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
 TIDIED = "tidied: "  # checkpoints in the store: when a project was tidied,
@@ -65,23 +56,6 @@ WORTH_SHARE = 0.05  # ... their share of the file, from which on it is written a
 # ---- after a session
 
 
-def propose_rules(services: Services, extracted: Sequence[tuple[Project, Extraction]]) -> None:
-    """Propose rules from what a session taught; a failure is reported and waits for the next session."""
-    store, now = services.store, services.now()
-    for project, got in extracted:
-        if {memory.kind for memory in got.memories}.isdisjoint(RULE_KINDS):
-            continue
-        try:
-            about = PlanContext(now, taken_back=store.audit.undone())
-            kinds = ("correction", "preference", "decision")
-            own = store.memories.list(kinds, scopes=(project.scope,), limit=MOST_RULES)
-            for change in proposals.plan(own, about=about):
-                _apply(store, change, who=proposals.WHO, at=now)
-        except Exception as exc:
-            log.exception("no rule could be proposed after a session of %s", project.key)
-            services.report("proposals", f"no rule could be proposed after a session: {type(exc).__name__}: {exc}")
-
-
 def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> list[str]:
     """Let new choices supersede those that they contradict, so that no session sees both; return the old ids."""
     superseded: list[str] = []
@@ -93,7 +67,7 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
         known = {memory.id: memory for memory in (*latest, *since, *own)}
         about = PlanContext(at, taken_back=store.audit.undone())
         for change in contradictions.plan(tuple(known.values()), about=about):
-            if not _apply(store, change, who=TIDY, at=at):
+            if not _apply(store, change, at=at):
                 continue
             for old in (after for _, after in change.changed if after.status == "superseded"):
                 superseded.append(old.id)
@@ -125,7 +99,7 @@ def _correct_summaries(store: Store, old: Memory, *, now: str, at: float) -> Non
     for before, after in corrected:
         if after != before:
             change = MemoryChange("retell", "a later choice took it back", changed=((before, after),))
-            _apply(store, change, who=TIDY, at=at)
+            _apply(store, change, at=at)
 
 
 def _is_title(decision: str, title: str) -> bool:
@@ -134,10 +108,10 @@ def _is_title(decision: str, title: str) -> bool:
     return whole.startswith(cut.removesuffix("…")) if cut.endswith("…") else whole == cut
 
 
-def _apply(store: Store, change: MemoryChange, *, who: str, at: float, run: str = "") -> tuple[str, ...] | None:
+def _apply(store: Store, change: MemoryChange, *, at: float, run: str = "") -> tuple[str, ...] | None:
     """Carry out one change and return the ids it was about; None where it changed in this moment, or was forgotten."""
     with suppress(Conflict):
-        (entry,) = store.audit.apply([change], who=who, at=at, run=run)
+        (entry,) = store.audit.apply([change], who=TIDY, at=at, run=run)
         return entry.memories
     return None
 
@@ -193,12 +167,12 @@ class TidyJob:
         done: list[dict[str, Any]] = []
         for _ in range(ROUNDS):
             before = len(done)
-            for who, planner in PLANNERS:
+            for planner in PLANNERS:
                 for change in planner(tuple(known.values()), about=about):
                     befores = [known.get(before.id) or before for before, _ in change.changed]
                     about_them = [{"id": m.id, "kind": m.kind, "title": m.title} for m in (*befores, *change.new)]
                     row = {"what": change.what, "why": change.why, "memories": about_them}
-                    if self._carry_out(change, known, who=who, run=run, dry_run=dry_run):
+                    if self._carry_out(change, known, run=run, dry_run=dry_run):
                         done.append(row)
             if len(done) == before:
                 break
@@ -214,7 +188,7 @@ class TidyJob:
             "amendments": done,
         }
 
-    def _carry_out(self, change: MemoryChange, known: dict[str, Memory], *, who: str, run: str, dry_run: bool) -> bool:
+    def _carry_out(self, change: MemoryChange, known: dict[str, Memory], *, run: str, dry_run: bool) -> bool:
         """Return whether it was done, or would be; what changed since it was read is left for the next round."""
         store = self._services.store
         if dry_run:
@@ -224,7 +198,7 @@ class TidyJob:
             known.update((each.uid, replace(each, id=each.uid)) for each in change.new)
             return True
         self._runner.give_way()
-        ids = _apply(store, change, who=who, at=self._services.now(), run=run)
+        ids = _apply(store, change, at=self._services.now(), run=run)
         known.update((memory.id, memory) for memory in store.memories.get([*change.about, *(ids or ())]))
         return ids is not None
 
@@ -265,7 +239,7 @@ class PruneJob:
     def preview(self) -> dict[str, Any]:
         """Count what is too old, by class; what goes by size is only known when it goes."""
         keep_days, now = self._keep_days(), self._services.now()
-        rows = self._services.store.maintenance.old_rows(keep_days, now=now)
+        rows = dict(self._services.store.maintenance.prune(keep_days, most_bytes=0, now=now, dry_run=True))
         classes = [
             {"name": each.name, "what": each.what, "keep_days": keep_days[each.setting], "rows": rows[each.name]}
             for each in PRUNABLE

@@ -47,10 +47,7 @@ export function createActions(shared) {
     decide: (target, decision, options = {}) =>
       attempt(async () => {
         const { entry, memory } = await post("/api/review", { do: decision, id: target.id, ...options });
-        const isRule = ["preference", "correction"].includes(memory.kind);
         const [verb, text] = {
-          accept: ["accepted", isRule ? "Accepted: it is a rule now." : "Accepted: it may be shown now."],
-          refuse: ["refused", "Refused."],
           promote: ["promoted", `Promoted: it is a ${memory.kind} now.`],
           discard: ["discarded", "Discarded."],
         }[decision];

@@ -40,7 +40,7 @@ export function drawMemory(data, actions) {
       newer ? h("p.warn", "Superseded by ", memoryLink(newer.id, newer.title)) : null,
       toolbar(data, actions),
     ),
-    data.waits ? decision({ ...memory, waits: data.waits }, actions) : null,
+    data.waits ? decision(memory, actions) : null,
     memory.body ? h("pre.mem-body", memory.body) : null,
     details(memory.detail),
     labelled("Tags", memory.tags, (each) => filter("tag", each, actions)),
@@ -92,7 +92,7 @@ function toolbar({ memory, history }, actions) {
 
 export const canUndo = (entry) => entry.undo && entry.what !== "undo";
 
-// The buttons that decide about a proposal or a note.
+// The buttons that decide about a note.
 export function decision(memory, actions, kinds = actions.becomes()) {
   const choose = (name, what, options, style) =>
     button(name, () => actions.decide(memory, what, options?.()), { class: style, "data-do": name.toLowerCase() });
@@ -101,25 +101,16 @@ export function decision(memory, actions, kinds = actions.becomes()) {
     { "aria-label": "What the note becomes", name: "as" },
     kinds.map((each) => h("option", { value: each }, each)),
   );
-  const [text, controls] =
-    memory.waits === "proposal"
-      ? [
-          "Proposed as a rule: no agent is shown it before you accept it.",
-          [
-            choose("Accept", "accept", null, "main"),
-            choose("Accept everywhere", "accept", () => ({ scope: "universal" })),
-            choose("Refuse", "refuse"),
-          ],
-        ]
-      : [
-          "A note: choose what it becomes, or discard it.",
-          [select, choose("Promote", "promote", () => ({ as: select.value }), "main"), choose("Discard", "discard")],
-        ];
   return h(
     "div.mem-waits",
     { role: "group", "aria-label": "It waits for your decision" },
-    h("p", text),
-    h("p.mem-tools", controls),
+    h("p", "A note: choose what it becomes, or discard it."),
+    h(
+      "p.mem-tools",
+      select,
+      choose("Promote", "promote", () => ({ as: select.value }), "main"),
+      choose("Discard", "discard"),
+    ),
   );
 }
 

@@ -170,7 +170,7 @@ export function createResults(shared) {
   async function loadWaiting(signal) {
     const answer = await get("/api/review", { project: choice.project }, { signal: eitherAborts(signal) });
     shared.showWaiting(answer);
-    return { memories: [...answer.proposals, ...answer.notes], next: null, total: answer.waiting };
+    return { memories: answer.notes, next: null, total: answer.waiting };
   }
 
   async function loadMore() {

@@ -1,0 +1,88 @@
+"""What says the same is one rule: corrections that repeat one count for it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.audit import PlanContext
+from foreword.maintenance.dedupe import plan_confirmed, same_statement
+from foreword.models import TRUSTS, Memory, Project, lowest_trust
+from foreword.store import Store
+
+ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
+DAY = 86_400.0
+
+
+def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, instead_of="", trust="user") -> Memory:
+    return Memory(
+        kind,
+        text,
+        uid=f"{kind[:3]}:{ROOMS.key}:{text.lower()}",
+        project=ROOMS.key,
+        scope=ROOMS.scope,
+        session=next(iter(sessions)),
+        source="claude-code",
+        trust=trust,
+        confidence=0.8,
+        seen=sum(sessions.values()),
+        created=at * DAY,
+        confirmed=at * DAY,
+        detail={"seen_in": sessions, **({"instead_of": instead_of} if instead_of else {})},
+    )
+
+
+def confirmed(store: Store, *memories: Memory) -> list[Memory]:
+    """Store memories, plan and carry it out; return what became of them. Planned again, there is nothing to do."""
+    store.memories.put(memories)
+    about = PlanContext(now=99 * DAY)
+    for _ in range(2):
+        kept = [memory for _, memory in store.memories.page(scopes=(ROOMS.scope,))]
+        planned = plan_confirmed(kept, about=about)
+        store.audit.apply(planned, who="tidy", at=99 * DAY)
+    assert planned == ()
+    return list(store.memories.get_by_uid([each.uid for each in memories]))
+
+
+LAW = rule("preference", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
+
+
+def test_a_correction_of_what_is_a_rule_counts_for_the_rule(store):
+    again = rule("correction", "No npm here, use pnpm", {"s3": 1}, at=9, instead_of="npm")
+    law, again = confirmed(store, LAW, again)
+    assert (law.seen, law.confirmed, law.status) == (3, 9 * DAY, "active")
+    assert (again.status, again.superseded_by) == ("superseded", law.id)
+
+
+def test_a_correction_of_something_else_or_by_another_counts_for_no_rule(store):
+    other = rule("correction", "Use uv instead of pip", {"s3": 1}, at=9, instead_of="pip")
+    agents = rule("correction", "No npm here, use pnpm", {"s3": 1}, at=9, instead_of="npm", trust="agent")
+    law, *others = confirmed(store, LAW, other, agents)
+    assert (law.seen, [each.status for each in others]) == (2, ["active", "active"])
+
+
+def test_what_is_to_go_may_be_named_in_more_words(store):
+    law = rule("preference", "Use uv run pytest instead of plain pytest", {"s1": 1}, instead_of="plain pytest")
+    again = rule("correction", "Use uv run pytest instead of pytest", {"s2": 1}, at=2, instead_of="pytest")
+    law, again = confirmed(store, law, again)
+    assert (law.seen, again.status) == (2, "superseded")
+
+
+# ---- what is true of all
+
+
+@given(st.lists(st.sampled_from(TRUSTS), min_size=1))
+def test_trust_never_rises(trusts):
+    assert TRUSTS.index(lowest_trust(trusts)) == max(map(TRUSTS.index, trusts))
+
+
+WORDS = (
+    *("database", "rows", "vanish", "rebuilt", "schema", "cache", "worker", "queue", "mail"),
+    *("never", "not", "before", "after"),
+)
+SENTENCE = st.lists(st.sampled_from(WORDS), min_size=4, max_size=9).map(" ".join)
+
+
+@given(SENTENCE, SENTENCE)
+def test_alike_goes_both_ways(one, other):
+    assert same_statement(one, other) == same_statement(other, one)
