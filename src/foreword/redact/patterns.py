@@ -35,6 +35,8 @@ class Format(NamedTuple):
     prefixes: list[str]
 
 
+MOST = 1000  # secrets of a kind that are marked one by one; a text of more is a dump, and its rest goes as a whole
+SEAM = "\n\0\1\0\n"  # between texts that are redacted together: no secret reaches across it
 SHORTEST = 20  # characters of an AWS key; a shorter word holds no token
 
 _DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]", "[A-Z]", r"[^0-9\-_.+/=%]"))
@@ -213,6 +215,12 @@ def merge_spans(spans: list[Span]) -> list[Span]:
     return merged
 
 
+def end_at(text: str, end: int, count: int) -> int:
+    """Return where the span that is number *count* of its kind ends: behind MOST of them, with its text."""
+    seam = -1 if count <= MOST else text.find(SEAM, end)
+    return end if count <= MOST else seam if seam >= 0 else len(text)
+
+
 def mark(name: str) -> str:
     """Return the mark that replaces a secret of this kind."""
     return f"[redacted:{name}]"
@@ -220,6 +228,8 @@ def mark(name: str) -> str:
 
 def replace_spans(text: str, spans: list[Span]) -> str:
     """Return *text* with a mark for each span; they are in order and do not overlap."""
+    if not spans:
+        return text
     kept: list[str] = []
     done = 0
     for start, end, name in spans:
