@@ -173,7 +173,7 @@ def find_tokens(text: str) -> list[Span]:
         if prefix in joined:
             found += _check(number, joined, _compile_row(number).finditer(joined))
     # To compile what finds the heads takes 4 ms; most short texts hold none of them.
-    short = len(joined) < 4096 and not any(head in joined for head in _HEADS)
+    short = len(joined) < 4096 and not any(map(joined.__contains__, _HEADS))
     for finder in () if short else _compile_heads():
         done: dict[int, int] = {}
         for place in finder.finditer(joined):
