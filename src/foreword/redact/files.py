@@ -386,7 +386,7 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
     if changed:
         half = _MAX_LINES // 2
         lines = [*lines[:half], f"[{len(lines) - 2 * half} lines left out]", *lines[-half:]]
-    if not any(map(plain.lower().__contains__, _pieces(deny))):
+    if not _pieces(deny).search(plain.lower()):
         return "\n".join(lines) if changed else text
     kept: list[str] = []
     hiding = before = ""  # the form of the heading above, which ends at the next of its form; the line before
@@ -408,9 +408,10 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=8)
-def _pieces(deny: tuple[str, ...]) -> frozenset[str]:
-    """Return a piece of each denied path, without which no line names it, and of a hit that `rg --json` found."""
-    return frozenset(max(re.split("[*/]", each), key=len) for each in (*_FILES, *deny, '{"type":"'))
+def _pieces(deny: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds a piece of each denied path, without which no line names it, and a hit of `rg --json`."""
+    pieces = {max(re.split("[*/]", each), key=len) for each in (*_FILES, *deny, '{"type":"')}
+    return re.compile("|".join(map(re.escape, pieces)))
 
 
 def _heading(line: str, before: str, following: str) -> tuple[str, str]:
