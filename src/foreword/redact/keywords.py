@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from foreword.redact.patterns import CLASSES, FORMATS, WORDS, Span, end_at, is_random, mark, merge_spans
+from foreword.redact.patterns import CLASSES, WORDS, Span, end_at, is_random, merge_spans
 from foreword.terms import lazy_pattern
 
 LONGEST = 4096  # characters of a value; a longer one is data
@@ -136,8 +136,7 @@ _DECLARATION_BEGINS = lazy_pattern(
 )
 
 
-_MARK = re.compile(r"\[redacted:[a-z0-9-]{1,39}\]")
-_MARKS = {mark(name) for name in (PASSWORD, SECRET, HEADER, COOKIE, "url-password", *(row.name for row in FORMATS))}
+_MARK = re.compile(r"(?<=\[redacted:)[a-z0-9-]{1,39}(?=\])")
 
 
 def find_words(text: str) -> set[str]:
@@ -151,8 +150,7 @@ def find_secrets(text: str, words: set[str]) -> list[Span]:
     if not words:
         return []
     low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
-    for each in _MARKS.intersection(_MARK.findall(low)):
-        low = low.replace(each, f"[redacted:{'-' * (len(each) - 11)}]")  # a mark is no name of a secret
+    low = _MARK.sub(lambda found: "-" * len(found[0]), low)  # a mark is no name of a secret
     spans: list[Span] = []
     if names := words.intersection(_ALL_NAMES):
         may_be_flag = _MAY_BE_FLAG.search(low) is not None
