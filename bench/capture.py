@@ -17,10 +17,11 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import apsw
 from hook import ENVIRON, PY
 from store import SEED, quantile, say
 from transcripts import claude_transcript
@@ -304,12 +305,12 @@ def say_soak(result: dict[str, Any]) -> None:
 
 
 def awaited(home: Home, *, most: float = 600.0) -> float:
+    """Wait until all sessions are extracted; asked of the file, so that no list of them weighs on the worker."""
     began = time.perf_counter()
-    while time.perf_counter() - began < most:
-        sessions = Client(home).get("/api/sessions", limit=1000)["sessions"]
-        if all(each["extracted"] == each["newest"] for each in sessions):
-            break
-        time.sleep(0.2)
+    waiting = "SELECT count(*) FROM sessions WHERE newest > extracted"
+    with closing(apsw.Connection(str(home.database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        while time.perf_counter() - began < most and connection.execute(waiting).get:
+            time.sleep(1.0)
     return time.perf_counter() - began
 
 

@@ -60,7 +60,9 @@ def work(monkeypatch: pytest.MonkeyPatch, payload: object, *, raw: bytes = b"") 
     read, compared = [], []
     for name in ("find_tokens", "find_secrets"):
         find = getattr(redact_module, name)
-        monkeypatch.setattr(redact_module, name, lambda text, find=find: read.append(len(text)) or find(text))
+        monkeypatch.setattr(
+            redact_module, name, lambda text, *words, find=find: read.append(len(text)) or find(text, *words)
+        )
     denied = files._denied.__wrapped__
     monkeypatch.setattr(files, "_denied", lambda path, deny: compared.append(path) or denied(path, deny))
     parse_hook(HookCall("claude-code", "PostToolUse", 1.0, raw or json.dumps(payload).encode()))

@@ -243,6 +243,19 @@ def test_it_waits_while_somebody_is_answered_but_not_for_ever(bench: Bench, monk
     assert bench.runner.give_way()  # somebody was there a moment ago
 
 
+def test_a_job_that_lets_some_answers_pass_waits_for_a_storm_of_them(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jobs, "GIVE_WAY", 600.0)
+    with bench.runner, bench.runner:
+        assert bench.runner.give_way(most=2)
+        with bench.runner:
+            waiting = threading.Thread(target=bench.runner.give_way, kwargs={"most": 2})
+            waiting.start()
+            waiting.join(0.05)
+            assert waiting.is_alive()
+        waiting.join(60.0)
+        assert not waiting.is_alive()
+
+
 def test_a_source_that_cannot_be_looked_at_offers_nothing(folder: str, monkeypatch: pytest.MonkeyPatch):
     class Broken(Made):
         def offer(self, *_: Any) -> str:

@@ -459,6 +459,19 @@ def test_tables_and_names_are_read_in_linear_time(piece: str) -> None:
     assert_linear(redact, piece)
 
 
+@table("form", ["password = {p}\n", "api_key={k}\n", "curl -u ada:{p} x\n", "ada,{p}\n"])
+def test_the_rest_of_a_text_of_a_thousand_secrets_is_hidden_and_other_texts_are_read_on(form: str) -> None:
+    rng = random.Random(form)
+    secrets = [KINDS["{h}"](rng) for _ in range(patterns.MOST + 20)]
+    text = "user,password\n" + "".join(re.sub(r"\{.\}", secret, form) for secret in secrets)
+    clean = redact_all([text, "", text[: len(text) // 2], "end"])
+    for each in clean:
+        assert not any(secret in each for secret in secrets)
+    assert patterns.MOST <= clean[0].count("[redacted:") <= patterns.MOST + 1
+    assert clean[3] == "end"
+    assert redact_all(clean) == clean
+
+
 @pytest.mark.parametrize(
     "parts",
     [

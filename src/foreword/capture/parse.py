@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from foreword.store import Store
 
 TEXT_CAP = 65_536  # characters of a text of an event: a longer one keeps its head and its tail
+IDENTIFYING = 4096  # bytes of a payload that the id of its injection is made of
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
@@ -112,7 +113,7 @@ def trigger_for(hook_call: HookCall, parsed: ParsedHook) -> Trigger | None:
 
 def injection_id(hook_call: HookCall) -> str:
     """Return an id that is the same for a hook call, whether the worker answers it or the hook itself."""
-    called = f"{hook_call.host} {hook_call.event} {hook_call.at:.6f} ".encode() + hook_call.raw[:4096]
+    called = f"{hook_call.host} {hook_call.event} {hook_call.at:.6f} ".encode() + hook_call.raw[:IDENTIFYING]
     number = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest(), "big")
     return "inj-" + "".join(BASE32[number >> 5 * place & 31] for place in range(10))
 

@@ -22,7 +22,7 @@ from foreword.config import Settings, load
 from foreword.encoding import dumps
 from foreword.hook import spool
 from foreword.models import TOOL_BEGIN
-from foreword.paths import Home
+from foreword.paths import ARENAS, Home
 from foreword.redact import redact
 
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
@@ -135,7 +135,7 @@ def start_worker(home: str, command: list[str], *, stamp: str, log: str) -> None
     environ = {
         name: text for name, text in os.environ.items() if name in KEPT_VARIABLES or name.startswith("FOREWORD_")
     }
-    environ["FOREWORD_HOME"] = home
+    environ |= {"FOREWORD_HOME": home, **ARENAS}
     try:
         os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
     except NotImplementedError:  # an old macOS

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from foreword.redact.keywords import find_secrets, is_key, is_secret, is_telling
-from foreword.redact.patterns import find_tokens, mark, replace_spans
+from foreword.redact.keywords import find_secrets, find_words, is_key, is_secret, is_telling
+from foreword.redact.patterns import SEAM, find_tokens, mark, replace_spans
 from foreword.redact.private_tags import PRIVATE, hide_blocks, leaves_open
 
 __all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "leaves_open", "mark", "redact", "redact_all", "shorten"]
@@ -26,7 +26,6 @@ _MAX_ITEMS = 2_000  # of a list or an object
 _TOTAL_FACTOR = 4  # all texts of a payload together may have 4 times as many characters as one
 _SHORTEST_CAP = 48  # characters of a text that are never cut
 _MARGIN = 256  # characters left out beside a cut: a name and its value may lie on both sides of it
-_SEAM = "\n\0\1\0\n"  # between texts that are redacted together: no secret reaches across it
 _ROUNDS = 8  # a mark may make a value of what is beside it; two rounds are the most that was seen
 
 
@@ -35,8 +34,9 @@ def redact(text: str, *, cut: Cut = "") -> str:
     text = hide_blocks(text)
     if cut:
         text = hide_blocks(_drop_edge(text, cut))  # the bound may have fallen on a tag: <private/[cut]
+    words = find_words(text)
     for _ in range(_ROUNDS):
-        before, text = text, _redact_once(text)
+        before, text = text, _redact_once(text, words)
         if text == before:
             return before
     return text
@@ -47,18 +47,17 @@ def redact_all(item: Any) -> Any:
     texts, depth = _measure(item)
     unique = list(dict.fromkeys(texts))
     # All at once, because one call takes as long as reading 300 characters.
-    clean = redact(_SEAM.join(map(hide_blocks, unique))).split(_SEAM)
+    clean = redact(SEAM.join(map(hide_blocks, unique))).split(SEAM)
     if clean == unique and depth < DEEPEST and not _names_a_secret(item):
         return item
     known = dict(zip(unique, clean, strict=True)) if len(clean) == len(unique) else {}
     return _Redactor(known).value(item, depth=DEEPEST)
 
 
-def _redact_once(text: str) -> str:
+def _redact_once(text: str, words: set[str]) -> str:
     before = text
-    for find in (find_tokens, find_secrets):
-        if spans := find(text):
-            text = replace_spans(text, spans)
+    text = replace_spans(text, find_tokens(text))
+    text = replace_spans(text, find_secrets(text, words))
     if text is not before:
         text = hide_blocks(text)
     return _hide_passwords(text) if "@" in text else text
@@ -300,25 +299,27 @@ def _is_mark(text: str) -> bool:
 
 # --- scheme://user:password@host ---
 
+# {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
+_PLACEHOLDER = (
+    r"(?:(?i:password|pass|passwd|pwd|token|secret|x-oauth-basic|x-access-token)|\*{0,64}|%s"
+    r"|\${0,9}\{{1,9}[^\W\d][\w.]{0,64}\}{1,9})"
+)
 _NOT = r"\s@\"'<>\\`"
 # Up to the last @ before the path; a bare slash may be in it, unless it begins like a port or a variable.
 _PASSWORD = (
-    rf"(?P<before>:(?:\\{{0,4}}/){{2}}[^{_NOT}/:\[\]]*+(?>(?:{_MARK}[^{_NOT}/:\[\]]*+)*):)(?!{_MARK}@(?![^{_NOT}/?#]*+@))"
-    rf"(?P<password>(?>(?:(?![0-9]*+[/?#]|[$%{{(])[^{_NOT}/]*+(?>(?:/(?!/)[^{_NOT}/]*+)*)@)?)(?>(?:[^{_NOT}/?#]*+@)*))(?<=@)"
+    rf"(?P<before>:(?:\\{{0,4}}/){{2}}[^{_NOT}/:\[\]]*+(?>(?:{_MARK}[^{_NOT}/:\[\]]*+)*):)"
+    rf"(?!(?:{_MARK}|{_PLACEHOLDER})@(?![^{_NOT}/?#]*+@))"
+    rf"(?>(?:(?![0-9]*+[/?#]|[$%{{(])[^{_NOT}/]*+(?>(?:/(?!/)[^{_NOT}/]*+)*)@)?)(?>(?:[^{_NOT}/?#]*+@)*)(?<=@)"
 )
-# {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
-_PLACEHOLDER = r"(?i:password|pass|passwd|pwd|token|secret|x-oauth-basic|x-access-token)|\**|%s|\$*\{+[^\W\d][\w.]*\}+"
 # A token in place of the user, with any password or none
 _USER = rf"(?P<before>:(?:\\{{0,4}}/){{2}})(?P<user>[\w.~%\-]{{16,255}}+)(?=(?::(?:{_MARK}|[^{_NOT}/]{{0,64}}+))?@)"
 
 
 def _hide_passwords(text: str) -> str:
-    is_placeholder, hidden = re.compile(_PLACEHOLDER).fullmatch, mark("url-password")
-
-    def replace(found: re.Match[str]) -> str:
-        return found[0] if is_placeholder(found["password"][:-1]) else f"{found['before']}{hidden}@"
+    hidden = mark("url-password")
 
     def replace_user(found: re.Match[str]) -> str:
         return f"{found['before']}{hidden}" if is_key(found["user"]) else found[0]
 
-    return re.sub(_USER, replace_user, re.sub(_PASSWORD, replace, text))
+    text = re.sub(_PASSWORD, lambda found: f"{found['before']}{hidden}@", text)  # a template takes twice as long
+    return re.sub(_USER, replace_user, text)

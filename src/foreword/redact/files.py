@@ -380,11 +380,14 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
 
     A search names the file before each line (`path:12:text`, `path-12-text`, `HEAD:path:text`), others above them all.
     """
-    lines = _COLOUR.sub("", text).replace("\0", ":").split("\n")
+    plain = _COLOUR.sub("", text).replace("\0", ":")
+    lines = plain.split("\n")
     changed = len(lines) > _MAX_LINES
     if changed:
         half = _MAX_LINES // 2
         lines = [*lines[:half], f"[{len(lines) - 2 * half} lines left out]", *lines[-half:]]
+    if not _pieces(deny).search(plain.lower()):
+        return "\n".join(lines) if changed else text
     kept: list[str] = []
     hiding = before = ""  # the form of the heading above, which ends at the next of its form; the line before
     for line, following in zip(lines, (*lines[1:], ""), strict=True):
@@ -402,6 +405,13 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
             kept.append(shown)
         changed = changed or shown is not line
     return "\n".join(kept) if changed else text
+
+
+@lru_cache(maxsize=8)
+def _pieces(deny: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds a piece of each denied path, without which no line names it, and a hit of `rg --json`."""
+    pieces = {max(re.split("[*/]", each), key=len) for each in (*_FILES, *deny, '{"type":"')}
+    return re.compile("|".join(map(re.escape, pieces)))
 
 
 def _heading(line: str, before: str, following: str) -> tuple[str, str]:

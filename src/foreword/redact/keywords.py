@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from foreword.redact.patterns import CLASSES, WORDS, Span, is_random, merge_spans
+from foreword.redact.patterns import CLASSES, WORDS, Span, end_at, is_random, merge_spans
 from foreword.terms import lazy_pattern
 
 LONGEST = 4096  # characters of a value; a longer one is data
@@ -21,7 +21,7 @@ PASSWORD, SECRET, HEADER, COOKIE = "password", "secret", "authorization", "cooki
 
 _NAME = r"[0-9a-z_.\-]"
 # A name that goes on like this names something about the secret, not the secret.
-_ABOUT = rf"(?![_.\-]*+(?:{'|'.join(WORDS['about'])}))"
+_ABOUT = rf"(?![_.\-]*+(?=[a-z])(?:{'|'.join(WORDS['about'])}))"
 # `pass` as a part of a name by itself: dbpass, userPass; not bypass, compass.
 _PASS_ALONE = "|".join(("(?<![a-z]pass)", *(f"(?<={word}pass)" for word in WORDS["before-pass"])))
 _KEY_KINDS = tuple(WORDS["before-key"])
@@ -118,7 +118,6 @@ _PLACES = (
     *_behind_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
     ("requirepass", PASSWORD, rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}"),
 )
-_OTHER_WORDS = ("login ", "requirepass")  # in _PLACES, and no names
 # Most flags name no secret, and those above take 3 ms to compile: first look for one that does.
 _MAY_BE_FLAG = lazy_pattern(rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join((*_PASSWORD_NAMES, *_SECRET_NAMES))})")
 _compile = cache(re.compile)
@@ -137,32 +136,44 @@ _DECLARATION_BEGINS = lazy_pattern(
 )
 
 
-def find_secrets(text: str) -> list[Span]:
+_MARK = re.compile(r"(?<=\[redacted:)[a-z0-9-]{1,39}(?=\])")
+
+
+def find_words(text: str) -> set[str]:
+    """Return the words of *text* that names of secrets hold, and the commands; no mark adds one."""
+    low = text.lower()
+    return {word for word in (*_ALL_NAMES, *_OTHER_WORDS) if word in low}
+
+
+def find_secrets(text: str, words: set[str]) -> list[Span]:
     """Return where such values stand, in order and without overlaps, each with what it is."""
+    if not words:
+        return []
     low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
+    low = _MARK.sub(lambda found: "-" * len(found[0]), low)  # a mark is no name of a secret
     spans: list[Span] = []
-    if names := [word for word in _ALL_NAMES if word in low]:
+    if names := words.intersection(_ALL_NAMES):
         may_be_flag = _MAY_BE_FLAG.search(low) is not None
         for word, kind, expression in _PLACES:
-            if may_be_flag if word == "-" else word in names or (word in _OTHER_WORDS and word in low):
+            if word in words or (may_be_flag and word == "-"):
                 spans += _find_named(text, low, kind, _compile(expression))
         spans += _find_columns(text, low, names)
-    if "authorization" in low:
-        spans += _find_headers(text, low, _HEADER)
-    if "bearer" in low:
-        spans += _find_headers(text, low, _BEARER)
-    if "cookie" in low:
+    for word, header in (("authorization", _HEADER), ("bearer", _BEARER)):
+        if word in words:
+            spans += _find_headers(text, low, header)
+    if "cookie" in words:
         spans += _find_cookies(text, low)
     for word, flag, named in _COMMANDS:
-        if word in low:
-            spans += _find_flags(text, _compile(flag), named=named)
+        if word in words:
+            spans += _find_flags(text, low, word, _compile(flag), named=named)
     return merge_spans(sorted(spans))
 
 
 def is_secret(name: str, value: str) -> str:
     """Return the kind of secret that a field of this name holds; empty where it is nothing to hide."""
     quoted = value[:LONGEST].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    spans = find_secrets(f'"{name[-64:]}": "{quoted[:LONGEST]}"')
+    text = f'"{name[-64:]}": "{quoted[:LONGEST]}"'
+    spans = find_secrets(text, find_words(text))
     return spans[0][2] if spans else ""
 
 
@@ -172,25 +183,18 @@ def is_telling(name: str) -> bool:
 
 
 def _find_named(text: str, low: str, kind: str, expression: re.Pattern[str]) -> Iterator[Span]:
-    at = 0
+    at = count = 0
     in_vain: set[tuple[int, str]] = set()  # what stood around names without a secret; hostile text repeats it
     while match := expression.search(low, at):
         at = match.start("rest")  # where the word ends: the rest of the name may hold another one
-        if _is_other_word(text, low, at):
-            continue
-        if kind == PASSWORD and match.lastgroup in ("sign", "flag") and (clear := _CLEAR.match(text, match.end())):
-            value = clear[clear.lastindex or 0]
-            if len(set(value)) > 2 and not _NAME_OR_PLACEHOLDER.search(value) and value.lower() not in _PLACEHOLDERS:
-                start, at = clear.span(clear.lastindex or 0)
-                yield start, at, PASSWORD
-                continue
         before = min(match.start(), 200)
         around = slice(match.start() - before, match.end() + 400)  # all that the answer depends on
-        if in_vain and (before, text[around]) in in_vain:
+        if (in_vain and (before, text[around]) in in_vain) or (low[at - 1] in "yd" and _is_other_word(text, low, at)):
             continue
-        if span := _read_value(text, low, match, kind):
-            yield span
-            at = span[1]
+        if span := _read_clear(text, match, kind) or _read_value(text, low, match, kind):
+            count += 1
+            at = end_at(text, span[1], count)
+            yield span[0], at, kind
         elif len(in_vain) < 1000:
             in_vain.add((before, text[around]))
 
@@ -206,6 +210,19 @@ def _is_other_word(text: str, low: str, at: int) -> bool:
         return not variable or before.endswith(("public", "primary", "foreign", "cache"))
     before = text[at - 4 : at - 3]
     return text.endswith("PWD", 0, at) and not (before.isalnum() or before == "_")
+
+
+def _read_clear(text: str, match: re.Match[str], kind: str) -> Span | None:
+    """Return the span of a value that needs no closer look, as most passwords and keys: letters and digits alone."""
+    if match.lastgroup not in ("sign", "flag") or not (clear := _CLEAR.match(text, match.end())):
+        return None
+    start, end = clear.span(clear.lastindex or 0)
+    value = text[start:end]
+    if kind == SECRET:
+        return (start, end, kind) if is_key(value) else None
+    low = value.lower()
+    is_name = "pass" in low or "pwd" in low or low.startswith(_MADE_UP) or low in _PLACEHOLDERS
+    return (start, end, kind) if not is_name and len(set(low)) > 2 else None
 
 
 def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | None:
@@ -255,7 +272,7 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
 
 # --- values ---
 
-# Letters and digits, and where they end is beyond doubt: most passwords need no closer look.
+# Letters and digits, and where they end is beyond doubt.
 _MIXED = "((?=[A-Za-z]+[0-9]|[0-9]+[A-Za-z])[0-9A-Za-z]{6,64}+)"
 _CLEAR = lazy_pattern(rf"\"{_MIXED}\"|'{_MIXED}'|{_MIXED}(?=[ \t\r\n]|\Z)(?![ \t]{{1,16}}=)")
 _TYPED = lazy_pattern(_TYPE, re.IGNORECASE)
@@ -298,12 +315,11 @@ def _find_quote(text: str, start: int, quote: str, *, escapes: int) -> int:
 
 
 _PLACEHOLDERS, _IN_SENTENCES = frozenset(WORDS["placeholder"]), frozenset(WORDS["sentence"])
-_MADE_UP = "your|my-|my_|example|placeholder|insert|replace|enter|xxx|\\.\\.\\."
-_NAME_OR_PLACEHOLDER = lazy_pattern(f"(?i:pass|pwd|\\A(?:{_MADE_UP}))")
+_MADE_UP = ("your", "my-", "my_", "example", "placeholder", "insert", "replace", "enter", "xxx", "...")
 _HOLE = lazy_pattern(r"\$[{(]|\{[{}]|%[(s]|<%|#\{|\[redacted:")
 # $PASSWORD, <password>, {password}, a label, a path
 _STAND_IN = lazy_pattern(
-    rf"(?i:{_MADE_UP})|/|\.{{1,2}}/|~/|…|(?:<(?s:.*)>|\{{(?s:.*)\}}|\[(?s:.*)\]|%(?s:.*)%)\Z"
+    rf"(?i:{'|'.join(map(re.escape, _MADE_UP))})|/|\.{{1,2}}/|~/|…|(?:<(?s:.*)>|\{{(?s:.*)\}}|\[(?s:.*)\]|%(?s:.*)%)\Z"
     r"|\$(?:[A-Z0-9_][0-9A-Za-z_:]*|[a-z]*)\Z|[A-Za-z]+[:?]\Z"
 )
 _CODE = lazy_pattern(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-z_][0-9A-Za-z_]*)+\Z")
@@ -367,7 +383,7 @@ def is_key(value: str, *, quoted: bool = False) -> bool:
     if not (_KEY_IN_QUOTES if quoted else _KEY).match(head):
         return False
     kinds = head.encode().translate(_KINDS)
-    pieces = 1 + sum(kinds.count(change) for change in (b"ld", b"dl", b"ud", b"du", b"lu"))
+    pieces = 1 + sum(map(kinds.count, (b"ld", b"dl", b"ud", b"du", b"lu")))
     # One case without any sign is no name; of 16 such random characters, one in 200 has fewer than three digits.
     if not (_ONE_CASE.match(head) and pieces >= 3) and pieces * PIECE < len(kinds.translate(None, _SIGN_BYTES)):
         return False
@@ -418,10 +434,10 @@ _LINE, _AROUND = lazy_pattern(r"[^\n]+"), " \t\r\"'`*"
 _MOST_HEADER = 1000  # characters of a line that names columns
 
 
-def _find_columns(text: str, low: str, words: list[str]) -> Iterator[Span]:
+def _find_columns(text: str, low: str, names: set[str]) -> Iterator[Span]:
     """Yield the values below a telling name in a line of names; no line is read twice for one name."""
     headers: set[tuple[int, int]] = set()
-    for word in words:
+    for word in names:
         done = 0
         for found in _compile(re.escape(word) + _ENDS_CELL).finditer(low):
             if found.start() >= done:
@@ -429,35 +445,43 @@ def _find_columns(text: str, low: str, words: list[str]) -> Iterator[Span]:
                 done = end if end >= 0 else len(low)
                 headers.add((begin, done))
     text = text.translate(_BARS) if headers and not text.isascii() else text
+    is_secret_cell, read_header = cache(_is_cell_secret), cache(_read_header)  # rows repeat
     done = 0
     for begin, end in sorted(headers):
-        separator = next((each for each in _SEPARATORS if each.search(text, begin, end)), None)
-        if begin < done or end - begin > _MOST_HEADER or not separator:
+        if begin < done or end - begin > _MOST_HEADER or not (header := read_header(text[begin:end])):
             continue
-        names = [name.strip(_AROUND).lower() for name in separator.split(text[begin:end])[::2]]
-        columns = [
-            (2 * number, kind) for number, name in enumerate(names) for kind, form in _COLUMNS if form.match(name)
-        ]
-        if not columns or sum(map(bool, names)) < 2 or not all(map(_TITLE.match, names)):
-            continue
-        done = end
+        separator, columns = header
+        done, count = end, 0
         for row in _LINE.finditer(text, end + 1):
             cells = separator.split(row[0])  # every other one is what separates them
-            if row.start() > done + 1 or (len(cells) < 3 and not _RULER.match(row[0])):
+            if row.start() != done + 1 or (len(cells) < 3 and not _RULER.match(row[0])):
                 break  # behind an empty line, or no row
-            done = row.end()
+            done, count = row.end(), count + 1
             for number, kind in columns:
                 value = cells[number].strip(_AROUND) if number < len(cells) else ""
                 if (
                     len(value) > 3
                     and value[0] != "["
-                    and _is_cell_secret(value, kind, quoted=cells[number].strip()[0] in "\"'")
+                    and is_secret_cell(value, kind, cells[number].strip()[0] in "\"'")
                 ):
                     start = text.find(value, row.start() + sum(map(len, cells[:number])))
-                    yield start, start + len(value), kind
+                    value_end = end_at(text, start + len(value), count)
+                    done = max(done, value_end)
+                    yield start, value_end, kind
 
 
-def _is_cell_secret(value: str, kind: str, *, quoted: bool) -> bool:
+def _read_header(line: str) -> tuple[re.Pattern[str], list[tuple[int, str]]] | None:
+    """Return what separates the columns of a table, and the number and the kind of each that holds secrets."""
+    separator = next((each for each in _SEPARATORS if each.search(line)), None)
+    if not separator:
+        return None
+    names = [name.strip(_AROUND).lower() for name in separator.split(line)[::2]]
+    columns = [(2 * number, kind) for number, name in enumerate(names) for kind, form in _COLUMNS if form.match(name)]
+    is_header = columns and sum(map(bool, names)) > 1 and all(map(_TITLE.match, names))
+    return (separator, columns) if is_header else None
+
+
+def _is_cell_secret(value: str, kind: str, quoted: bool) -> bool:
     if kind == SECRET:
         return is_key(value, quoted=quoted)
     return is_password(value, quoted=quoted, sure=False, line=False, tight=True, number=True, phrase=False)
@@ -475,20 +499,20 @@ _COOKIE = rf"cookie{_QUOTE}[:=](?!=){_SPACE}{_QUOTE}(?P<line>[^\r\n\"'`\\]{{0,{L
 _SESSION = (
     rf"(?i)(?:\A|;|cookie\\*[\"'`]?[:=])\s*+[0-9A-Za-z_.\-]++=(?P<value>[{CLASSES['sums']}]{{8,}}+)(?=\s*+(?:;|\Z))"
 )
+_MOST_COMMAND, _ENDS_LINE = 512, lazy_pattern(r"\n|\\n")  # characters of a command before the flag
 # Commands whose flag takes a password: a word that must be there, the flag, and whether a name and a colon come first.
-_COMMANDS = tuple(
-    (word, rf"(?<![0-9A-Za-z])(?i:{word})(?>(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}){flag}", named)
-    for word, flag, named in (
-        ("mysql", " -p(?=[^ ])", False),
-        ("mariadb", " -p(?=[^ ])", False),
-        ("sshpass", f" -p{_SPACE}", False),
-        ("redis-cli", f" -a {_SPACE}", False),
-        ("docker login", f" -p {_SPACE}", False),
-        ("ldapsearch", f" -w {_SPACE}", False),
-        ("curl", f" -u {_SPACE}", True),
-        ("curl", f" --user {_SPACE}", True),
-    )
+_COMMANDS = (
+    ("mysql", " -p(?=[^ ])", False),
+    ("mariadb", " -p(?=[^ ])", False),
+    ("sshpass", f" -p{_SPACE}", False),
+    ("redis-cli", f" -a {_SPACE}", False),
+    ("docker login", f" -p {_SPACE}", False),
+    ("ldapsearch", f" -w {_SPACE}", False),
+    ("curl", f" -(?:u|-user) {_SPACE}", True),
 )
+
+
+_OTHER_WORDS = ("login ", "requirepass", "authorization", "bearer", "cookie", *(command for command, _, _ in _COMMANDS))
 
 
 def _find_headers(text: str, low: str, expression: str) -> Iterator[Span]:
@@ -510,12 +534,21 @@ def _find_cookies(text: str, low: str) -> Iterator[Span]:
                 break
 
 
-def _find_flags(text: str, flag: re.Pattern[str], *, named: bool) -> Iterator[Span]:
+def _find_flags(text: str, low: str, command: str, flag: re.Pattern[str], *, named: bool) -> Iterator[Span]:
     """Yield the passwords of mysql -pX, sshpass -p X, curl -u name:X, redis-cli -a X."""
+    done = hidden = count = 0
     for match in flag.finditer(text):
-        start, end, _ = _value_bounds(text, match.end())
+        if match.start() < hidden:
+            continue
+        begin = low.rfind(command, max(done, match.start() - _MOST_COMMAND), match.start())
+        if begin < 0 or low[begin - 1 : begin].encode().isalnum() or _ENDS_LINE.search(low, begin, match.start()):
+            continue
+        done = match.end()
+        start, end, _ = _value_bounds(text, done)
         if named:
             start = text.find(":", start, end) + 1
         value = text[start:end]
         if start and _size(value) >= 3 and value[0] not in "$-" and not is_placeholder(value):
-            yield start, end, PASSWORD
+            count += 1
+            hidden = end_at(text, end, count)
+            yield start, hidden, PASSWORD

@@ -35,6 +35,8 @@ class Format(NamedTuple):
     prefixes: list[str]
 
 
+MOST = 1000  # secrets of a kind that are marked one by one; a text of more is a dump, and its rest goes as a whole
+SEAM = "\n\0\1\0\n"  # between texts that are redacted together: no secret reaches across it
 SHORTEST = 20  # characters of an AWS key; a shorter word holds no token
 
 _DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]", "[A-Z]", r"[^0-9\-_.+/=%]"))
@@ -171,7 +173,7 @@ def find_tokens(text: str) -> list[Span]:
         if prefix in joined:
             found += _check(number, joined, _compile_row(number).finditer(joined))
     # To compile what finds the heads takes 4 ms; most short texts hold none of them.
-    short = len(joined) < 4096 and not any(head in joined for head in _HEADS)
+    short = len(joined) < 4096 and not any(map(joined.__contains__, _HEADS))
     for finder in () if short else _compile_heads():
         done: dict[int, int] = {}
         for place in finder.finditer(joined):
@@ -211,6 +213,12 @@ def merge_spans(spans: list[Span]) -> list[Span]:
         elif end > merged[-1][1]:
             merged[-1] = merged[-1][0], end, merged[-1][2]
     return merged
+
+
+def end_at(text: str, end: int, count: int) -> int:
+    """Return where the span that is number *count* of its kind ends: behind MOST of them, with its text."""
+    seam = -1 if count <= MOST else text.find(SEAM, end)
+    return end if count <= MOST else seam if seam >= 0 else len(text)
 
 
 def mark(name: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from foreword.agents import find
-from foreword.capture.parse import CapturedEvent, injection_id
+from foreword.capture.parse import IDENTIFYING, CapturedEvent, injection_id
 from foreword.capture.payload import HookCall
 from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.commands import commands_of
@@ -144,8 +144,9 @@ class Hints:
         """Let a hint wait for the next prompt; drop one whose program worked since."""
         with self._lock:
             state = self._state(call.session)
-            if hint:
-                state.waiting = (hint, call)
+            if hint:  # it may wait for long: without the output
+                light = call.hook_call._replace(raw=call.hook_call.raw[:IDENTIFYING])
+                state.waiting = (hint, replace(call, action=replace(call.action, output=""), hook_call=light))
             elif state.waiting and not call.action.failed:
                 lines = (state.waiting[1].action.command, call.action.command)
                 failed, worked = ({each.words[0] for each in commands_of(line)} for line in lines)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from foreword.errors import WorkerError
-from foreword.paths import Home, home, socket_problem, worker_command
+from foreword.paths import ARENAS, Home, home, socket_problem, worker_command
 
 BACKLOG = 512  # hooks that may wait while the worker is still importing
 PATIENCE = 10.0  # seconds that a command waits for a worker to come or go
@@ -110,7 +110,7 @@ def start(home: Home) -> None:
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, str(errors), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
     ]
-    environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
+    environ = {**ARENAS, **os.environ, "FOREWORD_HOME": str(home.root)}
     for _ in _tries():
         if pid_of(home) and _listens(home.socket):
             return

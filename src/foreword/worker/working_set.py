@@ -19,7 +19,7 @@ from foreword.recall.query import MOST_TOUCHED
 from foreword.recall.relevance import content_words
 from foreword.worker.services import Services
 
-MOST_SESSIONS = 200  # that are kept; the others are read from the store when they go on
+MOST_SESSIONS = 64  # that are kept, 70 KB each; the others are read from the store when they go on
 MOST_ROOTS = 200
 EVENTS = 100  # read from the store after a restart: the last hour of a busy session
 RECENT = 300.0  # seconds for which a tool use says something about the next prompt

@@ -148,15 +148,14 @@ class JobRunner:
         with self._answered:
             self._answering -= 1
             self._last_answer = time.monotonic()
-            if not self._answering:
-                self._answered.notify_all()
+            self._answered.notify_all()
 
-    def give_way(self) -> bool:
-        """Wait until nobody waits for an answer, a moment at most; return whether somebody did just now."""
+    def give_way(self, *, most: int = 0) -> bool:
+        """Wait until at most so many wait for an answer, a moment at most; return whether somebody did just now."""
         if self._closing.is_set():
             raise Leaving
         with self._answered:
-            self._answered.wait_for(lambda: not self._answering, timeout=GIVE_WAY)
+            self._answered.wait_for(lambda: self._answering <= most, timeout=GIVE_WAY)
             return self._answering > 0 or time.monotonic() - self._last_answer < RECENT
 
     def sleep(self, seconds: float) -> None:

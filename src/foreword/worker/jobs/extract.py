@@ -50,6 +50,7 @@ LARGEST = 1 << 18  # bytes of a file that is read to place an edit in it
 PAGE = 500  # events read at a time
 MOST_WAITING = 1000  # sessions considered: those that go on, or failed, must not hide one that is due
 AT_ONCE = 50  # sessions extracted in one run
+STORM = 8  # answers in the making, above which an extraction waits a moment: it takes twice as long as storing events
 REPLACED = ("learning", "preference", "correction", "decision")  # kinds that a later extraction may drop
 FAILURES = 300  # known failures of a project whose evidence a session may add to
 MAX_OPEN_SUMMARIES = 20  # summaries and handoffs of a project whose open items may have been done since
@@ -121,6 +122,7 @@ class ExtractionJob:
         """Extract the sessions that are due, and settle the usage of those that fell silent."""
         waiting = self._services.store.sessions.list(pending=True, limit=MOST_WAITING)
         for session in islice(filter(self._is_due, waiting), AT_ONCE):
+            self._runner.give_way(most=STORM)
             self._try(session, self._extract)
         for session in self._usage.overdue():
             self._try(session, self._settle_usage)
