@@ -111,11 +111,15 @@ def test_a_switch_holds_for_everybody_once_anybody_sees_it(tmp_path: Path, monke
     upkeep.start()
     assert begun.wait(20)
     seen: list[Any] = []
-    request = threading.Thread(target=lambda: (app.follow_settings(), seen.append(app.settings.off_projects)))
+
+    def ask() -> None:
+        app.follow_settings()
+        seen.append((app.settings.off_projects, home.hook.exists()))
+
+    request = threading.Thread(target=ask)
     request.start()
     request.join(0.5)  # it would have ended long ago
     may_end.set()
     upkeep.join()
     request.join()
-    assert seen == [("/nowhere/shop",)]
-    assert home.hook.exists()
+    assert seen == [(("/nowhere/shop",), True)], "the hook has them too"

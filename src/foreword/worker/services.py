@@ -57,12 +57,14 @@ class Services:
     def follow_settings(self) -> None:
         """Read the settings again where they changed; on return they hold, also where another thread reads them."""
         with self._reloading:
-            if self._stamps() != self._seen:
-                self.reload()
+            if (stamps := self._stamps()) != self._seen:  # before they are read: a change meanwhile is another
+                try:
+                    self.reload()
+                finally:
+                    self._seen = stamps
 
     def reload(self) -> None:
         """Read the settings again, and write the hook that goes with them."""
-        stamps = self._stamps()  # before they are read: a change meanwhile is another
         self.loaded = load(self.home, os.environ)
         log_to(self.home, self.settings)
         self.synonyms, wrong = load_synonyms(self.home)
@@ -72,7 +74,6 @@ class Services:
             refresh(self.home, self.settings)
         except OSError as exc:
             self.report("hook", f"hook.py cannot be written: {exc}")
-        self._seen = stamps
 
     def _stamps(self) -> tuple[float, ...]:
         return tuple(path.stat().st_mtime if path.exists() else 0.0 for path in (self.home.config, self.home.synonyms))
