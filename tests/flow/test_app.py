@@ -77,10 +77,12 @@ def test_a_project_that_the_store_did_not_take_is_stored_at_the_next_tick(app: A
 def test_hints_and_turns_are_read_again_after_a_forget(app: App, project: str, tmp_path):
     owner, other = resolve(project), resolve(str(tmp_path))
     turn = Memory("turn", "why?", body="because", project=owner.key, scope=owner.scope, created=1.0, confirmed=1.0)
-    failure, there, asked = app.store.memories.put([a_failure(project, "one"), a_failure(str(tmp_path), "two"), turn])
+    failure, there, prompted = app.store.memories.put(
+        [a_failure(project, "one"), a_failure(str(tmp_path), "two"), turn]
+    )
     assert [len(app.hints._known(each)) for each in (owner, other)] == [1, 1]
     assert len(app.context._turns_of(owner)) == 1
-    forget.forget(app, {"ids": [failure.id, there.id, asked.id]})
+    forget.forget(app, {"ids": [failure.id, there.id, prompted.id]})
     assert [app.hints._known(each) for each in (owner, other)] == [(), ()]
     assert app.context._turns_of(owner) == ()
 

@@ -116,6 +116,7 @@ def memories_of(place: Place) -> tuple[list[Memory], Iterator[str]]:
         "goal": {"status": "open", "outcome": next(words)},
         "project": {"role": next(words), "contracts": [next(words)], "depends_on": [next(words)]},
         "failure": {"message": next(words), "fixed_by": next(words)},
+        "learning": {"why": next(words)},
     }
     code = {
         "files": (f"src/{next(words)}.py", "src/shared.py"),
