@@ -152,4 +152,12 @@ def project(tmp_path: Path) -> str:
     return str(folder)
 
 
+def add_files(project: str, *files: str) -> None:
+    """Make empty files of a project: notes name only what is there."""
+    for file in files:
+        path = Path(project, file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
 PYTHON = sys.executable

@@ -20,7 +20,7 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
 from foreword.worker.client import Client
-from tests.flow.conftest import HookRunner, end_worker, wait_for
+from tests.flow.conftest import HookRunner, add_files, end_worker, wait_for
 
 PROMPT = "why does the checkout transport time out for guests?"
 NAMES = ("used", "ignored", "rule", "worded")
@@ -29,6 +29,7 @@ NAMES = ("used", "ignored", "rule", "worded")
 @pytest.fixture
 def ids(home: Home, project: str) -> dict[str, str]:
     """A store with four memories about one thing; closed."""
+    add_files(project, "shop/bank.py", "shop/mail.py")
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
@@ -320,6 +321,7 @@ def test_an_agent_that_follows_a_note_is_credited_and_one_that_does_not_is_not(h
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 90_000}
     cases = {sort: [case_of(sort, number, about) for number in range(CASES)] for sort in SORTS}
+    add_files(project, *(file for some in cases.values() for case in some for file in case.memory.files))
     store = Store(home.database, backups=home.backups)
     ids = {
         sort: [each.id for each in store.memories.put([case.memory for case in some])] for sort, some in cases.items()

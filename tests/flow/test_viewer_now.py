@@ -16,7 +16,7 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store import Store
 from foreword.worker.client import Client
-from tests.flow.conftest import HookRunner, wait_for
+from tests.flow.conftest import HookRunner, add_files, wait_for
 from tests.flow.viewing import Page
 from tests.scratch import asking, fact
 
@@ -59,6 +59,7 @@ class Listening:
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
     """A store that knows something for a start and for a prompt; closed."""
+    add_files(project, "shop/bank.py")
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}

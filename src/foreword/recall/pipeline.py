@@ -410,7 +410,11 @@ class _Recall:
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(answer_note(each.memory, now=self.now, weights=weights), each)
-            earlier = [other.note for other in found]  # a turn says what its session says, in more words or fewer
+            # A turn says what its session says, in more words or fewer.
+            session = each.memory.session
+            earlier = [
+                other.note for other in found if session and other.ranked and other.ranked.memory.session == session
+            ]
             new = len(earlier) < min(
                 len(unique_notes([*earlier, entry.note])), len(unique_notes([entry.note, *earlier]))
             )
