@@ -564,7 +564,7 @@ SESSIONS = (
     session(17, 17, "mia", chore("number", many=13)),
     session(
         18, 9, "mia",
-        say("Let's store all the times in UTC, because our boats come from three time zones. Then make pay() safe: it must not let a guest pay more than the invoice says."),
+        say("Let's store all the times in UTC, because our boats come from three time zones. Then make pay() safe, it must not let a guest pay more than what is due."),
         chore("pay", many=13)[1:], remember("learning", "Gotcha: the tide table is in local time, everything else in UTC"),
     ),
     session(18, 15, "priya", say("Anything new from the met office?"), storm("6.40"), answer("No, it times out as before.")),

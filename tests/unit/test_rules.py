@@ -54,6 +54,17 @@ def test_a_correction_of_what_is_a_rule_counts_for_the_rule(store):
     assert (again.status, again.superseded_by) == ("superseded", law.id)
 
 
+def test_a_correction_that_is_made_again_in_other_words_counts_for_the_first(store):
+    first, *again = confirmed(
+        store,
+        rule("correction", "Use uv run pytest instead of plain pytest", {"s1": 1}, instead_of="plain pytest"),
+        rule("correction", "Use uv run pytest instead of pytest, it is pinned", {"s2": 1}, at=5, instead_of="pytest"),
+        rule("correction", "No, use uv run pytest instead of plain pytest", {"s3": 1}, at=9, instead_of="plain pytest"),
+    )
+    assert (first.seen, first.confirmed, first.status) == (3, 9 * DAY, "active")
+    assert {(each.status, each.superseded_by) for each in again} == {("superseded", first.id)}
+
+
 def test_a_correction_of_something_else_or_by_another_counts_for_no_rule(store):
     other = rule("correction", "Use uv instead of pip", {"s3": 1}, at=9, instead_of="pip")
     agents = rule("correction", "No npm here, use pnpm", {"s3": 1}, at=9, instead_of="npm", trust="agent")

@@ -172,11 +172,10 @@ def test_only_what_comes_back_and_lately_is_told_with_what_works(store):
     )
 
 
-def test_what_a_check_found_comes_back_only_with_a_way_out(store):
-    for number, worked in enumerate(("", "make fix")):
-        failure = a_failure(f"npm run lint{number}", *"abcd", worked=worked)
-        store.memories.put([replace(failure, detail={**failure.detail, "cause": "content"})])
-    assert [line.split("`")[1] for line in part(start_text(store), "Comes back")] == ["npm run lint1"]
+def test_what_helped_in_one_session_alone_is_no_way_out(store):
+    once = a_failure("make port", *"abc")
+    store.memories.put([replace(once, detail={**once.detail, "worked": {"make kill": ["a"]}})])
+    assert part(start_text(store), "Comes back") == []
 
 
 def test_a_title_is_listed_once_and_old_states_of_git_are_not(store):

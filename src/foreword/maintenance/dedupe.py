@@ -41,14 +41,15 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
 
 
 def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
-    """Count corrections of what is a rule already for the rule, and supersede them by it."""
+    """Count corrections that were made again for the rule or correction that came first, and supersede them by it."""
     own = [each for each in memories if each.trust == "user" and each.status == "active"]
-    rules = {each.id: each for each in own if each.kind == "preference"}
+    rules = {each.id: each for each in own if each.kind in ("preference", "correction")}
     planned = []
-    for correction in (each for each in own if each.kind == "correction"):
+    for correction in sorted((each for each in own if each.kind == "correction"), key=lambda each: each.created):
         earlier = (each for each in rules.values() if each.created < correction.created)
         rule = next((each for each in earlier if each.scope == correction.scope and same_rule(each, correction)), None)
         if rule is not None:
+            del rules[correction.id]
             last = max(rule.confirmed, correction.confirmed)
             after = rules[rule.id] = replace(rule, seen=rule.seen + correction.seen, confirmed=last)
             superseded = replace(correction, status="superseded", superseded_by=rule.id)

@@ -134,14 +134,6 @@ def remedies(detail: Mapping[str, Any]) -> list[str]:
     return _instead(detail, detail["text"]) or findings or _fix(detail)
 
 
-def is_finding(detail: Mapping[str, Any]) -> bool:
-    """Return whether a test or a linter did what it is for: it found something, which is not there the next time."""
-    detail = checked_detail(detail)
-    return detail["cause"] == "content" and any(
-        each.kind in ("test", "lint") for each in commands_of(detail["command"])
-    )
-
-
 _PLACE = re.compile(r"^[\w./\\-]+\.\w+:\d+(?::\d+)?:? +")  # of one session's error: the next one is elsewhere
 
 

@@ -171,7 +171,7 @@ class SessionStart:
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""
-        from foreword.recall.hints import is_finding, remedies  # compile what a project without failures does without
+        from foreword.recall.hints import remedies  # compiles what a project without failures does without
 
         failing = []
         for each in self._recent(("failure",), 200):
@@ -187,7 +187,7 @@ class SessionStart:
             edited = str(each.detail.get("fix") or "").startswith("edited")
             shown = replace(each, detail={**each.detail, "fix": ""}) if edited else each
             helps = shown.detail.get("cause") == "folder" or shown.detail.get("fixed_by") or remedies(shown.detail)
-            if helps or (many >= MIN_UNSOLVED_SESSIONS and not is_finding(shown.detail)):
+            if helps or many >= MIN_UNSOLVED_SESSIONS:
                 entry = Entry(note_of(shown, now=self._now)._replace(label=""), Ranked(each, 1.0, {"sessions": many}))
                 found.setdefault(matter, entry)
         return list(found.values())
