@@ -181,7 +181,7 @@ def test_what_helped_in_one_session_alone_is_no_way_out(store):
 def test_a_title_is_listed_once_and_old_states_of_git_are_not(store):
     old = {"next": ["Not pushed: 2 commits on feat/rooms", "PR #7: review and merge", "Offer slots by mail"]}
     store.memories.put(
-        [a_session(0, title="Colour the rooms"), a_session(1, title="Colour the rooms"), a_session(9, detail=old)]
+        [a_session(0, title="Colour the rooms"), a_session(1, title="Colour the rooms"), a_session(2, detail=old)]
     )
     text = start_text(store)
     assert text.count("Colour the rooms") == 1

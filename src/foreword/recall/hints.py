@@ -124,14 +124,15 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     detail = checked_detail(detail)
     often = f"{counted(sessions_in(detail['seen_in']))}, last {ago(now - detail['last'])}"
     error = _PLACE.sub("", detail["error"]) if sessions_in(detail["seen_in"]) > 1 else detail["error"]
-    return "; ".join((f"{_call(detail)} fails ({often}): {quote(error)}", *remedies(detail)))
-
-
-def remedies(detail: Mapping[str, Any]) -> list[str]:
-    """Return what helps against a failure, as the end of a line: a command, what an agent found, or a fix."""
-    detail = checked_detail(detail)
     findings = [text for sentence in list(detail["explained"])[:1] if (text := _finding(sentence))]
-    return _instead(detail, detail["text"]) or findings or _fix(detail)
+    known = _instead(detail, detail["text"]) or findings or _fix(detail)
+    return "; ".join((f"{_call(detail)} fails ({often}): {quote(error)}", *known))
+
+
+def has_remedy(detail: Mapping[str, Any]) -> bool:
+    """Return whether a command or a fix is known that may be named; what an agent found out is often only a result."""
+    detail = checked_detail(detail)
+    return bool(_instead(detail, detail["text"]) or _fix(detail))
 
 
 _PLACE = re.compile(r"^[\w./\\-]+\.\w+:\d+(?::\d+)?:? +")  # of one session's error: the next one is elsewhere

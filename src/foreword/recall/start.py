@@ -36,7 +36,7 @@ from foreword.terms import lazy_pattern
 DAY = 86_400.0
 OPEN_DAYS = 14.0  # after so many days what a session left open is old news
 STANDING_DAYS = 7.0  # the same for branch and uncommitted files
-PROCESS_DAYS = 2.0  # after so many days a word of the user about branches and commits is old
+PROCESS_DAYS = 2.0  # after so many days what waits for git, or was said about branches and commits, is old
 OPEN_ITEMS = 5
 EXTRACTED_LEARNING = "lea:"  # how the uids of learnings begin that nobody wrote down
 EXTRACTED_HANDOFF = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
@@ -142,7 +142,7 @@ class SessionStart:
                 unpushed = _NOT_PUSHED.match(text)
                 if unpushed and is_pushed(self._trigger.project.root, unpushed[1], unpushed[2] or ""):
                     continue
-                if _OF_GIT.match(text) and self._age(memory) > STANDING_DAYS * DAY:
+                if _OF_GIT.match(text) and self._age(memory) > PROCESS_DAYS * DAY:
                     continue
                 note = self._open(memory, text)
                 if len(unique_notes([*seen, note])) > len(seen):
@@ -171,7 +171,7 @@ class SessionStart:
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""
-        from foreword.recall.hints import remedies  # compiles what a project without failures does without
+        from foreword.recall.hints import has_remedy  # compiles what a project without failures does without
 
         failing = []
         for each in self._recent(("failure",), 200):
@@ -186,7 +186,7 @@ class SessionStart:
             matter = f"{each.detail.get('command')} {each.detail.get('folder')}"
             edited = str(each.detail.get("fix") or "").startswith("edited")
             shown = replace(each, detail={**each.detail, "fix": ""}) if edited else each
-            helps = shown.detail.get("cause") == "folder" or shown.detail.get("fixed_by") or remedies(shown.detail)
+            helps = shown.detail.get("cause") == "folder" or shown.detail.get("fixed_by") or has_remedy(shown.detail)
             if helps or many >= MIN_UNSOLVED_SESSIONS:
                 entry = Entry(note_of(shown, now=self._now)._replace(label=""), Ranked(each, 1.0, {"sessions": many}))
                 found.setdefault(matter, entry)
