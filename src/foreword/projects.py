@@ -103,10 +103,10 @@ def _common(git: str) -> str:
 
 
 def is_pushed(root: str, branch: str, commit: str) -> bool:
-    """Return whether git's files say that nothing of *branch* waits for a push: a remote has it, or it is gone."""
+    """Return whether git's files say that a remote has *branch* as it is here, or has this commit of it at its head."""
     from glob import escape, glob  # seldom
 
-    git = git_directory(root)
+    git = git_directory(root) if root else ""
     if not git or ".." in branch:
         return False
     common = _common(git)
@@ -120,7 +120,7 @@ def is_pushed(root: str, branch: str, commit: str) -> bool:
     there = [
         head for name, head in heads.items() if name.startswith("refs/remotes/") and name.split("/", 3)[-1] == branch
     ]
-    return not local or local in there or any(head.startswith(commit) for head in there if commit)
+    return local in there or any(head.startswith(commit) for head in there if commit)
 
 
 def git_directory(top: str) -> str:

@@ -298,6 +298,8 @@ def test_a_wish_comes_at_an_edit_of_its_words_and_a_prohibition_at_any() -> None
     shared = "<b>{weeklyTotals}</b> // totals per week, weekly"
     assert hint_for_edit("web/cards.py", [wish], now=NOW, changed=shared) is not None
     assert hint_for_edit("web/cards.py", [wish], now=NOW, changed="padding: 2rem; // cards") is None
+    wanted = a_memory("I want the client header in blue", kind="decision", files=("web/cards.py",))
+    assert hint_for_edit("web/cards.py", [wanted], now=NOW, changed="padding: 2rem; // cards") is None
     rule = a_memory("cards never show prices without taxes", kind="decision", files=("web/cards.py",))
     assert hint_for_edit("web/cards.py", [rule], now=NOW, changed="padding: 2rem") is not None
 

@@ -275,9 +275,10 @@ def test_gits_files_say_what_waits_for_a_push(tmp_path: Path):
     git(clone, "commit", "--allow-empty", "--message=three")
     assert not is_pushed(str(clone), "feat/rooms", "1a2b3c4")
     git(clone, "switch", "main")
-    git(clone, "branch", "-D", "feat/rooms")  # as after a merge
-    assert is_pushed(str(clone), "feat/rooms", "1a2b3c4")
+    git(clone, "branch", "-D", "feat/rooms")  # nobody knows what was in it
+    assert not is_pushed(str(clone), "feat/rooms", "1a2b3c4")
     assert not is_pushed(str(tmp_path), "main", "")  # no repository says nothing
+    assert not is_pushed("", "main", "")
     assert not is_pushed(str(clone), "../../../etc/passwd", "")
 
 

@@ -65,6 +65,41 @@ def test_a_correction_that_is_made_again_in_other_words_counts_for_the_first(sto
     assert {(each.status, each.superseded_by) for each in again} == {("superseded", first.id)}
 
 
+def test_what_somebody_took_back_is_not_counted_again(store):
+    first, second, third = (
+        rule("correction", f"{words}use uv run pytest instead of pytest", {f"s{at}": 1}, at=at, instead_of="pytest")
+        for at, words in ((1, ""), (2, "No, "), (3, "Please, "))
+    )
+    store.memories.put([first, second, third])
+    kept = [memory for _, memory in store.memories.page(scopes=(ROOMS.scope,))]
+    ids = {memory.uid: memory.id for memory in kept}
+    for what in ("confirm", "merge"):
+        taken_back = frozenset({(what, frozenset({ids[first.uid], ids[second.uid]}))})
+        planned = plan_confirmed(kept, about=PlanContext(now=99 * DAY, taken_back=taken_back))
+        assert [after.id for each in planned for _, after in each.changed if after.status == "superseded"] == [
+            ids[third.uid]
+        ]
+
+
+def test_the_same_in_place_of_something_else_is_another_correction(store):
+    pairs = (
+        ("Use pnpm instead of npm in the web folder", "Use yarn instead of npm in the web folder", "npm"),
+        ("log errors with logger.error instead of print", "log progress with rich instead of print", "print"),
+        (
+            "Use the staging database instead of sqlite for tests",
+            "Use the postgres database instead of sqlite",
+            "sqlite",
+        ),
+    )
+    for one, other, wrong in pairs:
+        kept = confirmed(
+            store,
+            rule("correction", one, {"s1": 1}, instead_of=wrong),
+            rule("correction", other, {"s2": 1}, at=5, instead_of=wrong),
+        )
+        assert [each.status for each in kept] == ["active", "active"], one
+
+
 def test_a_correction_of_something_else_or_by_another_counts_for_no_rule(store):
     other = rule("correction", "Use uv instead of pip", {"s3": 1}, at=9, instead_of="pip")
     agents = rule("correction", "No npm here, use pnpm", {"s3": 1}, at=9, instead_of="npm", trust="agent")

@@ -117,6 +117,8 @@ def test_knows_a_plan_that_was_not_carried_out() -> None:
         ("Zones in mails", "Planned, not implemented: Zones in mails", True),
         ("Random keys for rooms", "Planned, not implemented: Switch room keys from derived to random", True),
         ("Restyle the rooms", "Planned, not implemented: Switch room keys from derived to random", False),
+        ("Add settings page", "Planned, not implemented: Add login page", False),
+        ("Rename the billing API client", "Planned, not implemented: Billing API v2", False),
         ("PR #7 merged", "PR #7: review and merge", True),
         ("PR #71 merged", "PR #7: review and merge", False),
         ("pushed feat/waiting", "Not pushed: 2 commits on feat/waiting (1a2b3c4)", True),

@@ -14,6 +14,7 @@ from foreword.extract.commands import CHECKS, alters, commands_of
 from foreword.extract.failures import run_of
 from foreword.extract.summary import OFFER, OPEN_LABEL, outcome_of, plan_heading, plan_title, request_of, title_of
 from foreword.extract.text import OPEN_ABROAD, blocks, capitalised, cut, holds, split_sentences, stems
+from foreword.terms import GENERIC
 
 ITEM = 140  # characters of an open item
 MOST = 6  # open items of a session; a longer list is a plan, and is in the plan
@@ -22,7 +23,8 @@ LAST_ANSWERS = 2  # final messages of a session that are read for what is left; 
 FEWEST = 2  # words that tell something; "waiting" alone does not
 DONE = 0.6  # of an item's words in what a later turn of its own session did
 SAME = 0.75  # of an item's words that another must hold to say it too
-SAME_PLAN = 0.5  # the same of a plan's heading, which commits hardly ever repeat as a whole
+SAME_PLAN = 0.5  # the same of a plan's heading, which commits hardly ever repeat as a whole ...
+TELLING, LONG = 2, 4  # ... if they share so many words that not every project has, and the heading has so many
 PLANNED = "Planned, not implemented: "
 
 
@@ -64,8 +66,9 @@ def closes(done_text: str, open_item: str) -> bool:
         return done_text == f"pushed {branch[1]}"
     if check := _TO_PASS.match(open_item):
         return done_text == f"passed {_program(check[1])}"
-    share = SAME_PLAN if open_item.startswith(PLANNED) else SAME
-    return holds(stems(done_text), stems(_STATE.sub("", open_item)), share=share)
+    done, item = stems(done_text), stems(_STATE.sub("", open_item))
+    telling = sum(word not in GENERIC for word in done & item) >= TELLING and len(item) >= LONG
+    return holds(done, item, share=SAME_PLAN if open_item.startswith(PLANNED) and telling else SAME)
 
 
 def replaces(later_item: str, open_item: str) -> bool:

@@ -32,7 +32,7 @@ FILLER_WORDS, NEGATING_WORDS, DIRECTED = (frozenset(_WORDS[use]) for use in ("fi
 def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Plan one merge for each memory that another repeats; never across scopes and kinds, or to a lower trust."""
     # Whoever undid a merge wants both memories to stay, whatever else says the same.
-    apart = frozenset(id for what, ids in about.taken_back if what == "merge" for id in ids)
+    apart = _kept_apart(about)
     groups: dict[tuple[str, str, str], list[Memory]] = {}
     for memory in memories:
         if memory.status == "active" and memory.kind in LASTING:
@@ -40,21 +40,30 @@ def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChang
     return tuple(each for name in sorted(groups) for each in _merges(groups[name], apart))
 
 
+def _kept_apart(about: PlanContext) -> frozenset[str]:
+    """Return the memories whose merge somebody undid: both are to stay."""
+    return frozenset(id for what, ids in about.taken_back if what == "merge" for id in ids)
+
+
 def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Count corrections that were made again for the rule or correction that came first, and supersede them by it."""
     own = [each for each in memories if each.trust == "user" and each.status == "active"]
     rules = {each.id: each for each in own if each.kind in ("preference", "correction")}
-    planned = []
+    planned: list[MemoryChange] = []
     for correction in sorted((each for each in own if each.kind == "correction"), key=lambda each: each.created):
         earlier = (each for each in rules.values() if each.created < correction.created)
         rule = next((each for each in earlier if each.scope == correction.scope and same_rule(each, correction)), None)
-        if rule is not None:
+        if rule is None or correction.pinned or correction.id in _kept_apart(about):
+            continue
+        after = _with_evidence(rule, correction)
+        superseded = replace(correction, status="superseded", superseded_by=rule.id)
+        links = (Link(rule.id, "supersedes", correction.id),)
+        changed = ((rule, after), (correction, superseded))
+        if wanted := still_wanted([MemoryChange("confirm", "said again", changed=changed, links=links)], about=about):
+            planned += wanted
+            rules[rule.id] = after
             del rules[correction.id]
-            last = max(rule.confirmed, correction.confirmed)
-            after = rules[rule.id] = replace(rule, seen=rule.seen + correction.seen, confirmed=last)
-            superseded = replace(correction, status="superseded", superseded_by=rule.id)
-            planned.append(MemoryChange("confirm", "said again", changed=((rule, after), (correction, superseded))))
-    return still_wanted(planned, about=about)
+    return tuple(planned)
 
 
 def same_rule(one: Memory, other: Memory) -> bool:
@@ -62,8 +71,9 @@ def same_rule(one: Memory, other: Memory) -> bool:
     wrong, other_wrong = (words_of(text(each.detail, "instead_of")) for each in (one, other))
     if wrong and other_wrong:
         # "plain pytest" is pytest; what is to be used instead must be the same all the same.
-        rest = (words_of(each.title) - wrong - other_wrong for each in (one, other))
-        return (wrong <= other_wrong or other_wrong <= wrong) and bool(frozenset.intersection(*rest))
+        right, other_right = (words_of(each.title) - wrong - other_wrong - _IN_PLACE for each in (one, other))
+        same = (wrong <= other_wrong or other_wrong <= wrong) and (right <= other_right or other_right <= right)
+        return same and bool(right and other_right)
     words, more = words_of(one.title), words_of(other.title)
     titles = one.title, other.title
     return same_statement(*titles) or (words == more and bool(words) and not differ(*titles))
@@ -191,6 +201,9 @@ def same_statement(one: str, other: str) -> bool:
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a sentence without stop words and endings."""
     return frozenset(word for word in stems(text) if not word.isdigit())
+
+
+_IN_PLACE = words_of("instead rather than in place of")
 
 
 def differ(one: str, other: str) -> bool:

@@ -363,9 +363,8 @@ _PATH = re.compile(r"(?<![\w./@-])(?:[\w.@~-]*/)+[\w.@-]*\w|(?<![\w./@-])[\w-]+\
 # -- before the first edit of a file ---------------------------------------------------------------------------
 LAID_DOWN = ("preference", "correction", "decision", "learning")
 STATEMENT = 240  # characters of the user's words that are quoted
-SHARED_WORDS = (
-    2  # of a statement and the text of an edit; one is often the name of a thing that the whole file is about
-)
+# Words that a statement shares with the text of an edit; one is often the name of what the whole file is about.
+SHARED_WORDS = 2
 FEW_FILES = 3  # files of its turn, tests not counted, up to which a statement is about each of them
 _TEST_NAME = re.compile(r"^tests?[_-]|[_-](?:tests?|spec)$", re.IGNORECASE)
 SURE = 0.7  # confidence; a statement that was made once and not very clearly is not shown
@@ -411,7 +410,8 @@ def _stem(file: str) -> str:
 
 _IS_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")
 _OBLIGES = re.compile(
-    r"\b(?:never|always|must|not|no longer|only|avoid|stop|without|instead of|rather than|every|everywhere|\w+n['’]?t)\b"
+    r"\b(?:never|always|must|not|no longer|only|avoid|stop|without|instead of|rather than|every|everywhere|\w+n['’]t"
+    r"|(?:do|does|did|ca|wo|should|must|is|are|was|were|has|have|could|would|need)nt)\b"
     r"|\b(?:nie|immer|nur|keine?|jamais|toujours|nunca|siempre)\b|ください|ないで|禁止|必ず",
     re.IGNORECASE,
 )

@@ -51,7 +51,7 @@ FAILURE_DAYS = 45.0
 RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
 SURE_RULE = 0.7  # confidence of a rule that is shown after it was stated once
 MAX_AGENT_NOTES = 2  # notes among them that an agent wrote
-OWN = 450  # characters of what came of the session itself, after a compaction
+OWN_OUTCOME = 450  # characters of what came of the session itself, after a compaction
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
 MOST_PARALLEL_FILES = 5  # of another session at work
 MAX_KNOWLEDGE = 5  # notes on the files in play
@@ -87,7 +87,7 @@ class SessionStart:
         self, trigger: Trigger, *, now: float, recent: Recent, about: MemoriesAbout, history: Sequence[TurnRecord]
     ) -> None:
         self._trigger, self._now, self._recent, self._about = trigger, now, recent, about
-        own = "" if trigger.source == "compact" else trigger.session  # which takes from the agent what it did itself
+        own = "" if trigger.source == "compact" else trigger.session  # after a compaction the agent lost its own work
         self._summaries = [each for each in recent(("summary",), SESSIONS) if each.session != own or not own]
         self._handoffs = list(recent(("handoff",), OPEN_SESSIONS))
         turns = [each for each in history if each.session != own or not own]
@@ -164,10 +164,12 @@ class SessionStart:
         for each in self._summaries:
             if each.body or each.files:
                 newest.setdefault(each.title.casefold(), each)
-        worth = list(newest.values())
-        rooms = (OWN if each.session == self._trigger.session else OUTCOME for each in worth)  # after a compaction
-        notes = (session_note(each, now=self._now, files=self._files, room=next(rooms)) for each in worth)
-        return [Entry(note, Ranked(each, 1.0, {})) for note, each in zip(notes, worth, strict=True)]
+        found = []
+        for each in newest.values():
+            room = OWN_OUTCOME if each.session == self._trigger.session else OUTCOME  # its own after a compaction
+            note = session_note(each, now=self._now, files=self._files, room=room)
+            found.append(Entry(note, Ranked(each, 1.0, {})))
+        return found
 
     def _failures(self) -> list[Entry]:
         """Return what failed in several sessions, those of most sessions first."""

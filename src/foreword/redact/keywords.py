@@ -139,9 +139,14 @@ _DECLARATION_BEGINS = lazy_pattern(
 _MARK = re.compile(r"(?<=\[redacted:)[a-z0-9-]{1,39}(?=\])")
 
 
+def _lower(text: str) -> str:
+    """Return *text* in lower case, and as long: of all letters a Turkish capital i alone would become two."""
+    return text.replace("\u0130", "I").lower()
+
+
 def find_words(text: str) -> set[str]:
     """Return the words of *text* that names of secrets hold, and the commands; no mark adds one."""
-    low = text.lower()
+    low = _lower(text)
     return {word for word in (*_ALL_NAMES, *_OTHER_WORDS) if word in low}
 
 
@@ -149,7 +154,7 @@ def find_secrets(text: str, words: set[str]) -> list[Span]:
     """Return where such values stand, in order and without overlaps, each with what it is."""
     if not words:
         return []
-    low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
+    low = _lower(text)
     low = _MARK.sub(lambda found: "-" * len(found[0]), low)  # a mark is no name of a secret
     spans: list[Span] = []
     if names := words.intersection(_ALL_NAMES):

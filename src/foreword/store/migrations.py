@@ -63,8 +63,10 @@ MIGRATIONS: tuple[Migration, ...] = (
         11,
         """DROP INDEX IF EXISTS memories_proposed;
         UPDATE memories SET status = 'discarded' WHERE status = 'proposed';
-        UPDATE log SET patch = replace(patch, '"status":["proposed",', '"status":["discarded",')
-        WHERE patch LIKE '%"status":["proposed",%';""",
+        UPDATE log SET patch = replace(replace(replace(patch, '"status":["proposed",', '"status":["discarded",'),
+          '"status":["active","proposed"]', '"status":["active","discarded"]'),
+          '"status":["discarded","proposed"]', '"status":["discarded","discarded"]')
+        WHERE patch LIKE '%"status":[%"proposed"%';""",
         may_change=("memories", "log"),
     ),
 )
