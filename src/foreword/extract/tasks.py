@@ -251,7 +251,7 @@ _OPEN_LABEL = re.compile(
 _LEFT = re.compile(
     r"\b(?:(?:has|have|had|is|are|was|were)(?: not|n't| never) (?:yet )?(?:been )?"
     r"(?:run|tested|verified|covered|merged|implemented|wired|exercised|configured)"
-    r"|not yet \w+ed|n't (?:been )?\w+ yet|still (?:needs?|fails?|missing|open|broken|pending|waiting)"
+    r"|not yet \w+ed|n't (?:been )?\w+ yet|still (?:needs?|fails?|missing|open|broken|pending|watching|running|waiting)"
     r"|(?:is|are|was|were|be|been) left out"
     r"|left (?:open|as-is|as is|undone|for later)|remains? (?:to be|open|unfixed|unresolved|failing|broken)"
     r"|not (?:fixed|addressed|covered) (?:here|in this|yet)|you(?:'ll| will)? need to (?:add|set|create|install)"

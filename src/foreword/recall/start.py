@@ -65,7 +65,9 @@ _GOTCHA = lazy_pattern(
 _REMOTE = lazy_pattern(r"git:(?P<host>[\w.-]+\.[a-z]+)/(?P<name>[\w.-]+/[\w.-]+)")
 _UNCOMMITTED = lazy_pattern(r"Changes? not committed: ")
 _NOT_PUSHED = lazy_pattern(r"Not pushed: .* on (\S+)(?: \((\w+)\))?$")
-_OF_GIT = lazy_pattern(r"Not pushed: |PR #\d+: |Failed in its last run: ")
+_OF_THE_MOMENT = lazy_pattern(
+    r"Not pushed: |PR #\d+: |Failed in its last run: |.*\bstill (?:watching|running|waiting)\b"
+)
 
 
 class Entry(NamedTuple):
@@ -142,7 +144,7 @@ class SessionStart:
                 unpushed = _NOT_PUSHED.match(text)
                 if unpushed and is_pushed(self._trigger.project.root, unpushed[1], unpushed[2] or ""):
                     continue
-                if _OF_GIT.match(text) and self._age(memory) > PROCESS_DAYS * DAY:
+                if _OF_THE_MOMENT.match(text) and self._age(memory) > PROCESS_DAYS * DAY:
                     continue
                 note = self._open(memory, text)
                 if len(unique_notes([*seen, note])) > len(seen):
