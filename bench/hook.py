@@ -326,9 +326,10 @@ class Bench:
         return shares(size)[int(self.options.project) - 1]
 
     def _build_ms(self, home: Home) -> float:
-        """The worker's own median time for a context, from its records."""
-        found = Client(home).get("/api/injections", limit=min(1000, self.options.runs))["injections"]
-        return quantile([each["build_ms"] for each in found], 0.5) if found else 0.0
+        """The worker's own median time for the context of a prompt, from its records."""
+        found = Client(home).get("/api/injections", limit=1000)["injections"]
+        times = [each["build_ms"] for each in found if each["trigger"] == "prompt"]
+        return quantile(times, 0.5) if times else 0.0
 
 
 def _project(folder: Path) -> Path:
