@@ -366,6 +366,7 @@ def _output(item: Any, deny: tuple[str, ...], unnamed: re.Pattern[str] | None) -
 
 
 _NAMES_A_FILE = (*_PATHS, "file")
+FEW_LINES = 8  # that are read one by one sooner than searched for pieces of paths
 _MAX_LINES = 4_000  # of an output, its first and last ones: no more fit into what is kept of a text
 _NUMBERED = lazy_pattern(r"\d+[:-](?!\d\d\b)")  # and no time of day
 _CONTEXT = lazy_pattern(r"-\d+-")
@@ -386,7 +387,8 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
     if changed:
         half = _MAX_LINES // 2
         lines = [*lines[:half], f"[{len(lines) - 2 * half} lines left out]", *lines[-half:]]
-    if not _pieces(deny).search(plain.lower()):
+    low = plain.lower()
+    if len(lines) > FEW_LINES and not any(piece in low for piece in _pieces(deny)):
         return "\n".join(lines) if changed else text
     kept: list[str] = []
     hiding = before = ""  # the form of the heading above, which ends at the next of its form; the line before
@@ -408,10 +410,10 @@ def _without_lines(text: str, deny: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=8)
-def _pieces(deny: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds a piece of each denied path, without which no line names it, and a hit of `rg --json`."""
+def _pieces(deny: tuple[str, ...]) -> frozenset[str]:
+    """Return a piece of each denied path, without any of which no line names one, and the beginning of `rg --json`."""
     pieces = {max(re.split("[*/]", each), key=len) for each in (*_FILES, *deny, '{"type":"')}
-    return re.compile("|".join(map(re.escape, pieces)))
+    return frozenset(each for each in pieces if not any(other in each for other in pieces - {each}))
 
 
 def _heading(line: str, before: str, following: str) -> tuple[str, str]:
