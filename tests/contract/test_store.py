@@ -957,6 +957,27 @@ def sqlite(tmp_path):
     store.close()
 
 
+def test_a_file_that_somebody_removed_is_an_error_of_the_store(sqlite, tmp_path):
+    (tmp_path / "memory.db").unlink()
+    held, wrong = threading.Event(), []
+
+    def read():
+        try:
+            with sqlite.database.same_connection():
+                held.wait(10)
+        except BaseException as exc:
+            wrong.append(exc)
+            held.set()
+
+    readers = [threading.Thread(target=read) for _ in range(3)]  # no more than one connection was open before
+    for each in readers:
+        each.start()
+    for each in readers:
+        each.join(20)
+    assert wrong
+    assert {type(exc) for exc in wrong} == {StoreError}
+
+
 def test_many_appends_share_a_commit(sqlite):
     commits = []
     sqlite.database.connection.set_commit_hook(lambda: bool(commits.append(1)))

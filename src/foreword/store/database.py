@@ -90,7 +90,7 @@ class Database:
             try:
                 connection = self._pool.get_nowait()
             except queue.Empty:
-                connection = open_connection(self.path, apsw.SQLITE_OPEN_READONLY)
+                connection = self._open_for_reading()
             self._used.connection = connection
             try:
                 yield connection
@@ -101,6 +101,12 @@ class Database:
                 self._pool.put(connection)
                 if self._closed.is_set():  # nobody else closes it, and it would keep the file locked
                     self._close_pool()
+
+    def _open_for_reading(self) -> apsw.Connection:
+        try:
+            return open_connection(self.path, apsw.SQLITE_OPEN_READONLY)
+        except apsw.Error as exc:  # somebody removed the file
+            raise in_words(exc, self.path) from exc
 
     # -- writing ------------------------------------------------------------------------------------------------
     def write(self, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
@@ -205,7 +211,7 @@ class Database:
         if rescue:
             with self.exclusive() as connection:
                 return write(connection)
-        with closing(open_connection(self.path, apsw.SQLITE_OPEN_READONLY)) as connection:
+        with closing(self._open_for_reading()) as connection:
             return write(connection)
 
     def pieces(self) -> Iterator[bytes]:
