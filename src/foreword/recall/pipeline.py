@@ -42,7 +42,7 @@ from foreword.recall.files import (
     missing_tests,
     record_of,
 )
-from foreword.recall.notes import MOST_FILES, Note, answer_note, held, id_of, is_torn, note_of, unique_notes
+from foreword.recall.notes import MOST_FILES, Note, answer_note, id_of, is_torn, note_of, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, Searchable, min_score, rank, ranked_search
 from foreword.recall.sanitize import shown_path
@@ -66,8 +66,6 @@ ANSWER_WORDS = 0.6  # ... or of all its words, everyday ones too: 6 answers more
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
 # note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
 UNKNOWN_WORDS, UNKNOWN_COVERAGE = 2, 0.65
-EVENTS = ("turn", "summary", "failure", "observation")  # that name many things in passing, or are near by their files
-NEXT_ANSWER = 0.5  # of the weight that the best memory holds, which the line of one of them needs to be an answer
 MIN_CONFIDENCE = 0.7  # of what an agent wrote before it comes with a prompt: found in two sessions, or by the user
 SHORT_OUTCOME = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
 MIN_NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
@@ -400,7 +398,6 @@ class _Recall:
         weights = self._weights(kind.topic, typed)
         self.needed = self._min_score(ranked)
         best = _best_share(ranked, weights)
-        most = best * sum(weights.values())
         if sum(weight == relevance.UNKNOWN_WEIGHT for weight in weights.values()) >= UNKNOWN_WORDS:
             sure = best >= UNKNOWN_COVERAGE
         else:
@@ -418,8 +415,7 @@ class _Recall:
             new = len(earlier) < min(
                 len(unique_notes([*earlier, entry.note])), len(unique_notes([entry.note, *earlier]))
             )
-            holds = each.memory.kind not in EVENTS or held(entry.note.text, weights) > most * NEXT_ANSWER
-            fits = each.why.get("named") or (sure and each.score >= self.needed and holds and new)
+            fits = each.why.get("named") or (sure and each.score >= self.needed and new)
             if fits and each.memory.trust != "user" and is_torn(entry.note.text):
                 self._reject(entry, "notes", "relevance", "it begins with a pronoun for something that it does not say")
             elif fits:
