@@ -95,7 +95,7 @@ def sync_path(path: str | Path) -> None:
         os.close(opened)
 
 
-# Of a worker's environment. glibc gives each of 64 threads an arena, and what one frees another cannot use: 4 MB of 58.
+# Of a worker's environment. glibc gives each of 64 threads an arena, and what one frees another cannot use: 4 of 58 MB.
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
 

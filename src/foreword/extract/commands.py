@@ -99,7 +99,7 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
     words = command.words
     if not words:
         return ""
-    if inner := _inside(words):
+    if inner := _wrapped_command(words):
         return f"{' '.join(words[: -len(inner)])} {shape_of(replace(command, words=inner), narrow=narrow)}"
     head = [program_name(words[0])]
     rest = list(words[1:])
@@ -152,18 +152,21 @@ def starts_same(command: Command, others: Sequence[Command]) -> bool:
         _own_name(words[0]) in {_own_name(word) for each in others for word in each.words}
         or "-".join(words[:2]) in programs  # `docker compose` for `docker-compose`
         or (words[0] in ("pnpm", "yarn") and not programs.isdisjoint(words[1:2]))
-        or ((words[:2] in _RUNNERS or bool(_inside(words))) and command.program in {each.program for each in others})
+        or (
+            (words[:2] in _RUNNERS or bool(_wrapped_command(words)))
+            and command.program in {each.program for each in others}
+        )
     )
 
 
-def _inside(words: Sequence[str]) -> tuple[str, ...]:
+def _wrapped_command(words: Sequence[str]) -> tuple[str, ...]:
     """Return the command that is run in a container or an environment: `pytest` of `docker compose exec web pytest`."""
-    found = _ROOM.match(" ".join(words))
+    found = _CONTAINER.match(" ".join(words))
     return tuple(words[len(found[0].split()) :]) if found else ()
 
 
 _FLAGS = r"(?>(?: (?:-[eunwpc]|--(?:env|user|name|workdir|container|prefix)) [^-\s]\S*| -\S*)*)"
-_ROOM = re.compile(
+_CONTAINER = re.compile(
     rf"(?:(?:(?:docker|podman)(?:[ -]compose)?|kubectl) exec|docker[ -]compose run){_FLAGS} [^-\s]\S*{_FLAGS} (?=\S)"
     rf"|(?:conda|mamba) run{_FLAGS} (?=\S)"
 )
@@ -327,7 +330,7 @@ _SETS = re.compile(r"\w+=.*|[\d.]+[smh]?", re.DOTALL)  # a variable, or the seco
 def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
     """Return the tool that matters in a command, what it works on, and its kind."""
     while words:
-        words = list(_inside(words)) or words
+        words = list(_wrapped_command(words)) or words
         runs = len(words) > 2 and (words[0], words[1]) in _RUNNERS and words[1] != "compose"
         if not runs and words[0] not in _PREFIXES:
             break

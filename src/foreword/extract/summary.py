@@ -11,7 +11,7 @@ from itertools import chain
 from foreword.extract.actions import Turn
 from foreword.extract.facts import PUSHES, commits_of, pull_requests_of, runs_in
 from foreword.extract.text import (
-    OPEN_ABROAD,
+    OPEN_TRANSLATED,
     blocks,
     capitalised,
     cut,
@@ -251,7 +251,7 @@ def _fate(turns: Sequence[Turn]) -> list[str]:
 
 
 OPEN_LABEL = re.compile(
-    rf"(?:(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)|{OPEN_ABROAD})(?: ?:| —|：)\s*",
+    rf"(?:(?:still )?(?:open|to do|pending|remaining|left|to-?dos?|next steps?)|{OPEN_TRANSLATED})(?: ?:| —|：)\s*",
     re.IGNORECASE,
 )
 
@@ -296,7 +296,7 @@ _DANGLING = re.compile(
 _SKIPPED_HEADING = re.compile(
     r"\b(?:next|remaining|still to do|to-?dos?|follow[- ]?ups?|deferred|out of scope|options?|alternatives?|questions?"
     r"|pending|proposal|proposed|plan|recommend\w*|verification|how to (?:test|verify)|user messages"
-    rf"|{OPEN_ABROAD}|vorschlag|propuesta|proposition|提案)\b",
+    rf"|{OPEN_TRANSLATED}|vorschlag|propuesta|proposition|提案)\b",
     re.IGNORECASE,
 )
 

@@ -13,7 +13,7 @@ from foreword.extract.actions import Todo, Turn, todos_after
 from foreword.extract.commands import CHECKS, alters, commands_of
 from foreword.extract.failures import run_of
 from foreword.extract.summary import OFFER, OPEN_LABEL, outcome_of, plan_heading, plan_title, request_of, title_of
-from foreword.extract.text import OPEN_ABROAD, blocks, capitalised, cut, holds, split_sentences, stems
+from foreword.extract.text import OPEN_TRANSLATED, blocks, capitalised, cut, holds, split_sentences, stems
 from foreword.terms import GENERIC
 
 ITEM = 140  # characters of an open item
@@ -21,7 +21,7 @@ MOST = 6  # open items of a session; a longer list is a plan, and is in the plan
 MOST_DONE = 60
 LAST_ANSWERS = 2  # final messages of a session that are read for what is left; older ones were mostly dealt with
 FEWEST = 2  # words that tell something; "waiting" alone does not
-DONE = 0.6  # of an item's words in what a later turn of its own session did
+SAME_SESSION = 0.6  # of an item's words in what a later turn of its own session did
 SAME = 0.75  # of an item's words that another must hold to say it too
 SAME_PLAN = 0.5  # the same of a plan's heading, which commits hardly ever repeat as a whole ...
 TELLING, LONG = 2, 4  # ... if they share so many words that not every project has, and the heading has so many
@@ -113,10 +113,10 @@ def _finished(turns: Sequence[Turn], listed: Sequence[Todo]) -> Iterator[str]:
             names = [file for turn in turns for file in turn.edited if file not in left]
             yield "Changes committed: " + ", ".join(file.rpartition("/")[2] for file in dict.fromkeys(names))
         yield from filter(None, (plan_title([turn for turn in turns if turn.edited]), title_of(turns)))
-    yield from filter(None, map(_did, turns))
+    yield from filter(None, map(_work_of, turns))
 
 
-def _did(turn: Turn) -> str:
+def _work_of(turn: Turn) -> str:
     """Return what a turn was asked to do and says that it did, in one text; empty where it changed nothing."""
     commits = facts.commits_of([turn])
     ran = any(alters(each) for run in turn.runs if run.failed is False for each in commands_of(run.command))
@@ -158,7 +158,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
     """Yield what the last messages list or state as left to do."""
     messages = [(turn, text) for turn in turns for text in (*turn.summaries, turn.answer) if text]
     for turn, message in messages[-LAST_ANSWERS:]:
-        did = [stems(_did(other)) for other in turns if other.number > turn.number]
+        works = [stems(_work_of(other)) for other in turns if other.number > turn.number]
         later = any(other.edited or facts.commits_of([other]) for other in turns if other.number > turn.number)
         for block in blocks(message):
             listed = block.kind == "item" and _OPEN_HEADING.match(block.heading) and not _SETTLED.search(block.heading)
@@ -166,7 +166,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
                 continue
             if block.done is False or listed:
                 first = split_sentences(block.text)[0]
-                done = any(holds(words, stems(first), share=DONE) for words in did)
+                done = any(holds(words, stems(first), share=SAME_SESSION) for words in works)
                 if not done and not _SETTLED.search(block.text) and not OFFER.search(first):
                     yield first.rstrip(" :")
                 continue
@@ -239,12 +239,12 @@ _OPEN_HEADING = re.compile(
     r"(?:next steps?|next up|next$|remain(?:s|ing)?|still (?:to do|open|missing)|to-?dos?|follow-?ups?|deferred"
     r"|not (?:yet )?(?:done|implemented|covered|finished|included)|left (?:to do|open|over|for (?:later|you))|left$"
     r"|loose ends?|outstanding|unfinished|pending|open (?:items?|issues?|points?|tasks?|work)"
-    rf"|{OPEN_ABROAD})\b",
+    rf"|{OPEN_TRANSLATED})\b",
     re.IGNORECASE,
 )
 _OPEN_LABEL = re.compile(
     r"(?:still (?:open|to do|left|pending|missing)|remaining|left (?:to do|open)|open|to-?dos?|next steps?"
-    rf"|not (?:yet )?done|follow-?ups?|pending|outstanding|{OPEN_ABROAD})\b(?! \w+ed\b)[^:.—]{{0,40}}(?::|—)\s+"
+    rf"|not (?:yet )?done|follow-?ups?|pending|outstanding|{OPEN_TRANSLATED})\b(?! \w+ed\b)[^:.—]{{0,40}}(?::|—)\s+"
     r"|(?=(?:phase|step|task|part|stage|milestone) \S+ (?:is )?next\b)",
     re.IGNORECASE,
 )

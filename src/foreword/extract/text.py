@@ -171,8 +171,8 @@ CODE_NAME = lazy_pattern(
     r"|\b[A-Z]{2,}_[A-Z_]+\b"
 )
 
-# Headings and labels of what is open, in German, Spanish, French, Italian, Portuguese and Japanese.
-OPEN_ABROAD = (
+# Headings and labels of what is open, translated: German, Spanish, French, Italian, Portuguese and Japanese.
+OPEN_TRANSLATED = (
     r"(?:noch )?offen\w*|nächste schritte|ausstehend\w*|pendientes?|por hacer|falta\w*|próximos pasos"
     r"|(?:reste )?à faire|il (?:manque|reste)(?: encore)?|prochaines étapes|da fare|a fazer"
     r"|残り\w*|残タスク|次の\w*|未完了\w*|未対応\w*"

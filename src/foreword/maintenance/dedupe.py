@@ -50,16 +50,17 @@ def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[M
     own = [each for each in memories if each.trust == "user" and each.status == "active"]
     rules = {each.id: each for each in own if each.kind in ("preference", "correction")}
     planned: list[MemoryChange] = []
+    apart = _kept_apart(about)
     for correction in sorted((each for each in own if each.kind == "correction"), key=lambda each: each.created):
         earlier = (each for each in rules.values() if each.created < correction.created)
         rule = next((each for each in earlier if each.scope == correction.scope and same_rule(each, correction)), None)
-        if rule is None or correction.pinned or correction.id in _kept_apart(about):
+        if rule is None or correction.pinned or correction.id in apart:
             continue
         after = _with_evidence(rule, correction)
         superseded = replace(correction, status="superseded", superseded_by=rule.id)
         links = (Link(rule.id, "supersedes", correction.id),)
         changed = ((rule, after), (correction, superseded))
-        if wanted := still_wanted([MemoryChange("confirm", "said again", changed=changed, links=links)], about=about):
+        if wanted := still_wanted([MemoryChange("confirm", "made again", changed=changed, links=links)], about=about):
             planned += wanted
             rules[rule.id] = after
             del rules[correction.id]

@@ -28,7 +28,7 @@ from foreword.extract.failure_memory import (
 )
 from foreword.models import Memory
 from foreword.recall.notes import id_of, is_about_process
-from foreword.recall.relevance import memory_words
+from foreword.recall.relevance import content_words, memory_words
 from foreword.recall.sanitize import ago, neutral, shown_path
 
 MOST_CHARACTERS = 245  # of a hint: 70 tokens at 3.5 characters each
@@ -379,14 +379,12 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float, changed:
     rules = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
     # Readers called a question with its chosen option, and a word on branches, noise at an edit: it settled that moment.
     lasting = [each for each in rules if not _IS_ANSWER.search(each.title) and not is_about_process(each.title)]
-    words = memory_words(changed) - memory_words(_stem(file))
-    about = [
-        each
-        for each in lasting
-        if _is_about(each, file)
-        and (_OBLIGES.search(each.title) or len(words & memory_words(each.title)) >= SHARED_WORDS)
-    ]
-    chosen = max(about, key=lambda each: each.created, default=None)
+    about = [each for each in lasting if _is_about(each, file)]
+    words = content_words(changed) - memory_words(_stem(file)) if about else frozenset()
+    relevant = (
+        each for each in about if _OBLIGES.search(each.title) or len(words & memory_words(each.title)) >= SHARED_WORDS
+    )
+    chosen = max(relevant, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
     when = ago(now - max(chosen.created, chosen.confirmed))

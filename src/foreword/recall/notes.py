@@ -110,7 +110,7 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     answer = found or outcome or memory.title
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
-    if ours and user and not searched_for and len(user) <= QUOTE and held(user, weights) > held(answer, weights):
+    if ours and user and not searched_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
         quoted = neutral(user, width=QUOTE).replace('"', "'")
         rest = neutral(outcome or answer, width=max(60, width - len(quoted) - 2))
         return Note(f'"{quoted}": {rest}', f"you, {_when(memory, now)}")
@@ -232,8 +232,7 @@ def _when(memory: Memory, now: float) -> str:
     return ago(now - time_of(memory))
 
 
-def held(text: str, weights: Mapping[str, float]) -> float:
-    """Return how much of the *weights* of a prompt's words a text holds."""
+def _held(text: str, weights: Mapping[str, float]) -> float:
     words = content_words(text)
     return sum(weight for word, weight in weights.items() if word in words)
 

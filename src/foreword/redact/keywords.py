@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from foreword.redact.patterns import CLASSES, WORDS, Span, end_at, is_random, merge_spans
+from foreword.redact.patterns import CLASSES, WORDS, Span, end_or_rest, is_random, merge_spans
 from foreword.terms import lazy_pattern
 
 LONGEST = 4096  # characters of a value; a longer one is data
@@ -198,7 +198,7 @@ def _find_named(text: str, low: str, kind: str, expression: re.Pattern[str]) -> 
             continue
         if span := _read_clear(text, match, kind) or _read_value(text, low, match, kind):
             count += 1
-            at = end_at(text, span[1], count)
+            at = end_or_rest(text, span[1], count)
             yield span[0], at, kind
         elif len(in_vain) < 1000:
             in_vain.add((before, text[around]))
@@ -470,7 +470,7 @@ def _find_columns(text: str, low: str, names: set[str]) -> Iterator[Span]:
                     and is_secret_cell(value, kind, cells[number].strip()[0] in "\"'")
                 ):
                     start = text.find(value, row.start() + sum(map(len, cells[:number])))
-                    value_end = end_at(text, start + len(value), count)
+                    value_end = end_or_rest(text, start + len(value), count)
                     done = max(done, value_end)
                     yield start, value_end, kind
 
@@ -555,5 +555,5 @@ def _find_flags(text: str, low: str, command: str, flag: re.Pattern[str], *, nam
         value = text[start:end]
         if start and _size(value) >= 3 and value[0] not in "$-" and not is_placeholder(value):
             count += 1
-            hidden = end_at(text, end, count)
+            hidden = end_or_rest(text, end, count)
             yield start, hidden, PASSWORD

@@ -215,8 +215,8 @@ def merge_spans(spans: list[Span]) -> list[Span]:
     return merged
 
 
-def end_at(text: str, end: int, count: int) -> int:
-    """Return where the span that is number *count* of its kind ends: behind MOST of them, with its text."""
+def end_or_rest(text: str, end: int, count: int) -> int:
+    """Return *end*; from the secret after MOST of its kind on the end of its text, so that the rest goes with it."""
     seam = -1 if count <= MOST else text.find(SEAM, end)
     return end if count <= MOST else seam if seam >= 0 else len(text)
 

@@ -188,7 +188,8 @@ class Hints:
         for file in first:
             hits = self._services.store.search.by_code(query, {file: 1.0})
             about = [hit.memory for hit in hits if hit.memory.session != call.session]
-            changed = " ".join(f"{edit.before} {edit.after}" for edit in call.action.edits if edit.file == file)
+            edits = (edit for edit in call.action.edits if edit.file == file)
+            changed = " ".join(f"{edit.before or ''} {edit.after or ''}" for edit in edits)
             if hint := hint_for_edit(file, about, now=now, changed=changed):
                 return hint
         return None
