@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,6 +117,33 @@ def test_what_is_to_go_may_be_named_in_more_words(store):
 
 
 # ---- what is true of all
+
+
+CORRECTION = st.tuples(
+    st.sampled_from(
+        ("use uv run pytest", "use make test", "run pytest with uv", "please use uv run pytest", "use tox")
+    ),
+    st.sampled_from(("pytest", "plain pytest", "make", "")),
+    st.sampled_from(("correction", "correction", "preference")),
+)
+
+
+@given(st.lists(CORRECTION, max_size=9))
+def test_whatever_was_corrected_counts_once_for_one_rule(corrections):
+    memories = [
+        replace(rule(kind, f"{words} instead of {wrong}", {f"s{at}": 1}, at=at, instead_of=wrong), id=f"{kind}-{at}")
+        for at, (words, wrong, kind) in enumerate(corrections, 1)
+    ]
+    kept = {each.id: each for each in memories}
+    for planned in plan_confirmed(memories, about=PlanContext(now=99 * DAY)):
+        for before, after in planned.changed:
+            assert kept[before.id] == before, "each change begins where the last one ended"
+            kept[after.id] = after
+    active = [each for each in kept.values() if each.status == "active"]
+    superseded = [each for each in kept.values() if each.status == "superseded"]
+    assert sum(each.seen for each in active) == len(memories)
+    assert all(kept[each.superseded_by].status == "active" and each.kind == "correction" for each in superseded)
+    assert plan_confirmed(list(kept.values()), about=PlanContext(now=99 * DAY)) == ()
 
 
 @given(st.lists(st.sampled_from(TRUSTS), min_size=1))
